@@ -1,8 +1,8 @@
-//! The source that this program was built from, and its target. `build.rs` determines them.
+//! The source and the target of this build, determined by `build.rs`.
 
 use crate::results::{BuildInfo, sha256};
 
-/// Returns the build information of this program.
+/// Returns the build information for this program.
 #[must_use]
 pub fn build_info() -> BuildInfo {
     BuildInfo {
@@ -13,7 +13,7 @@ pub fn build_info() -> BuildInfo {
     }
 }
 
-/// Returns the commit, unless it is empty, as it is outside a repository.
+/// Returns the commit. `None`: it is empty, because the program was built outside a repository.
 fn known(commit: &str) -> Option<String> {
     if commit.is_empty() {
         return None;

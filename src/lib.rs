@@ -64,7 +64,7 @@
 //!
 //! `docs/library.md` has more examples, and `docs/life-of-a-pull.md` follows one image through the code.
 
-// A page in a browser has no charts and no files, so some parts are unused there.
+// On a page in a browser there are no charts and no files, so some parts are unused.
 #![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
 
 pub mod build_info;
@@ -89,7 +89,7 @@ pub use fleetsim_units as units;
 pub use fleetsim_units::{io, stats};
 pub use fleetsim_world::{document, engine, flow, world};
 
-/// The examples of the guide, which run as tests.
+/// The examples in the library guide, which run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/library.md")]
 pub struct LibraryGuide;

@@ -1,6 +1,6 @@
 //! Reads durations from a column of a CSV file.
 //!
-//! A value has a unit (`4.2 s`), or the name of its column is or ends in a unit (`seconds`, `start_ms`), as in the
+//! A value has a unit (`4.2 s`), or its column's name is a unit or ends in one (`seconds`, `start_ms`), as in the
 //! experiment file. Empty cells are skipped.
 
 use super::events::Tally;
@@ -10,7 +10,7 @@ use crate::document::problem::OrProblem;
 use crate::units::SimDuration;
 use crate::world::{ReadColumn, WrongColumn, read_column};
 
-/// Reads the durations of a column. `setting`: the setting that they are for.
+/// Reads the durations in a column. `setting`: the setting that they calibrate.
 pub(super) fn read(
     input: &Input,
     column: &str,
@@ -32,7 +32,7 @@ pub(super) fn read(
     })
 }
 
-/// Returns the column's name in letters, digits and `_`, without the unit at its end.
+/// Returns the column's name reduced to letters, digits and `_`, without the unit at its end.
 fn name_of(column: &str) -> String {
     let clean = column.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
     let clean = clean.trim_matches('_').to_lowercase();

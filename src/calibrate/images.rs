@@ -1,7 +1,7 @@
-//! Layers of the pulled images: from manifests, a table, or names that contain them.
+//! Layers of the pulled images, from manifests, from a table, or from image names that describe them.
 //!
-//! A manifest contains only compressed sizes. Sizes on disk come from a field `uncompressed` next to `size`, or are
-//! estimated with a ratio. An image with known totals only is treated as layers of equal size.
+//! A manifest contains only compressed sizes. Uncompressed sizes come from a field `uncompressed` next to `size`, or
+//! are estimated with a ratio. An image with only known totals is treated as layers of equal size.
 
 use super::input::Input;
 use crate::document::csv::{broken, byte_of, reader};
@@ -9,13 +9,13 @@ use crate::document::problem::OrProblem;
 use crate::scenario::import::manifest;
 use crate::scenario::import::media_type::LayerPacking;
 
-/// A layer.
+/// A layer of a known image.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct KnownLayer {
-    /// Layers with the same digest have the same bytes. `None`: no other layer is the same.
+    /// The layer's digest. Layers with the same digest are identical. `None`: the layer differs from all others.
     pub(super) digest: Option<String>,
     pub(super) compressed: f64,
-    /// `None`: unknown.
+    /// The uncompressed size in bytes. `None`: it is unknown.
     pub(super) uncompressed: Option<f64>,
 }
 
@@ -27,7 +27,7 @@ struct ImageTotals {
     uncompressed: Option<u64>,
 }
 
-/// A total that a table or a name gives.
+/// A total that a table or an image name contains.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ImageTotal {
     Layers,
@@ -38,7 +38,7 @@ enum ImageTotal {
 impl ImageTotal {
     const ALL: [Self; 3] = [Self::Layers, Self::Compressed, Self::Uncompressed];
 
-    /// Returns the total's name in a pattern of names.
+    /// Returns the total's name in a name pattern.
     const fn name(self) -> &'static str {
         match self {
             Self::Layers => "layers",
@@ -67,7 +67,7 @@ impl ImageTotals {
     }
 }
 
-/// Everything that is known about images.
+/// All known information about the images.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownImages {
     manifests: Vec<(String, Vec<KnownLayer>)>,
@@ -75,15 +75,15 @@ pub(super) struct KnownImages {
     patterns: Vec<NamePattern>,
 }
 
-/// A pattern of names that contain totals.
+/// A pattern for image names that contain totals.
 #[derive(Clone, Debug)]
 struct NamePattern {
     fields: Vec<PatternField>,
-    /// The text after the last field.
+    /// The text after the last number.
     end: String,
 }
 
-/// A number in a name.
+/// A number in an image name.
 #[derive(Clone, Debug)]
 struct PatternField {
     /// The text before the number.
@@ -92,7 +92,7 @@ struct PatternField {
 }
 
 impl KnownImages {
-    /// Adds the manifest of an image.
+    /// Adds an image's manifest.
     pub(super) fn add_manifest(&mut self, image: &str, input: &Input) -> OrProblem<()> {
         let manifest = match manifest::read(&input.source) {
             Ok(manifest) => manifest,
@@ -117,7 +117,8 @@ impl KnownImages {
         Ok(())
     }
 
-    /// Adds a table with the columns `image`, `layers`, and `uncompressed_bytes` or `compressed_bytes` or both.
+    /// Adds a table with the columns `image`, `layers`, and at least one of `uncompressed_bytes` and
+    /// `compressed_bytes`.
     pub(super) fn add_table(&mut self, input: &Input) -> OrProblem<()> {
         let help = "write the columns image,layers,compressed_bytes,uncompressed_bytes";
         let broken = broken(&input.source, help);
@@ -155,10 +156,10 @@ impl KnownImages {
         Ok(())
     }
 
-    /// Adds a pattern of names, such as `chonks:{layers}-layers-size-{uncompressed}-bytes`.
+    /// Adds a pattern for image names, such as `chonks:{layers}-layers-size-{uncompressed}-bytes`.
     ///
     /// # Errors
-    /// Returns an error message if it has no field or an unknown one.
+    /// Returns an error message if the pattern has no field or an unknown field.
     pub(super) fn add_pattern(&mut self, pattern: &str) -> Result<(), String> {
         let mut fields = Vec::new();
         let mut rest = pattern;
@@ -189,7 +190,7 @@ impl KnownImages {
         Ok(())
     }
 
-    /// Returns the layers of an image, bottom first. `size`: its compressed bytes as the kubelet prints them.
+    /// Returns an image's layers, from bottom to top. `size`: the compressed bytes that the kubelet prints.
     pub(super) fn layers(&self, image: &str, size: Option<u64>) -> Option<Vec<KnownLayer>> {
         for (name, layers) in &self.manifests {
             if is_image(image, name) {
@@ -211,7 +212,7 @@ impl KnownImages {
         Some(vec![layer; count as usize])
     }
 
-    /// Returns the totals of an image from the tables, or else from its name.
+    /// Returns an image's totals from the tables, or from its name if no table contains it.
     fn totals(&self, image: &str) -> Option<ImageTotals> {
         for (name, totals) in &self.table {
             if is_image(image, name) {
@@ -223,12 +224,12 @@ impl KnownImages {
     }
 }
 
-/// Returns the index of a table's column with this name.
+/// Returns the index of the column with this name.
 fn column(header: &csv::StringRecord, name: &str) -> Option<usize> {
     header.iter().position(|found| found == name)
 }
 
-/// Returns whether an image of the events is the named one, which may lack the registry.
+/// Returns whether an image in the events is the named image. The name may omit the registry.
 pub(super) fn is_image(image: &str, name: &str) -> bool {
     match image.strip_suffix(name) {
         Some(registry) => registry.is_empty() || registry.ends_with('/'),
@@ -237,7 +238,7 @@ pub(super) fn is_image(image: &str, name: &str) -> bool {
 }
 
 impl NamePattern {
-    /// Returns the numbers in a name at the fields of the pattern.
+    /// Returns the numbers in an image name that matches the pattern.
     fn matched(&self, name: &str) -> Option<ImageTotals> {
         let mut starts = name.char_indices();
         starts.find_map(|(start, _)| self.matched_at_start(&name[start..]))

@@ -1,4 +1,4 @@
-//! Input files that are read as a whole: plain or compressed with gzip, or standard input. Each is read once and
+//! Input files that are read as a whole: plain or compressed with gzip, or standard input. Each file is read once and
 //! hashed.
 //!
 //! Errors show their line. Sizes are limited, also after decompression. Events and metrics are read as streams
@@ -18,15 +18,15 @@ use crate::document::problem::{OrProblem, Problem, Source};
 use crate::io::{MOST_BYTES, in_words, is_stdin, open_input, text_of, unpacked};
 use crate::results::FileDigest;
 
-/// A file that is being read.
+/// An open input file.
 pub(super) struct OpenInput {
-    /// The path as named on the command line.
+    /// The path given on the command line.
     pub(super) name: String,
     pub(super) bytes: Box<dyn Read>,
     hash: Rc<RefCell<Sha256>>,
 }
 
-/// A reader that hashes the bytes that it reads.
+/// A reader that hashes all bytes that pass through it.
 struct HashedBytes<R> {
     bytes: R,
     hash: Rc<RefCell<Sha256>>,
@@ -44,7 +44,7 @@ impl OpenInput {
     /// Opens a file; `-` is standard input.
     ///
     /// # Errors
-    /// Returns an error if it is not a regular file, or cannot be opened.
+    /// Returns an error if the file is not regular, or cannot be opened.
     pub(super) fn open(path: &Path) -> OrProblem<Self> {
         let opened = open_input(path).and_then(|bytes| Self::of_bytes(&name_of(path), bytes));
         opened.map_err(|error| unreadable(&name_of(path), &error))
@@ -68,7 +68,7 @@ impl OpenInput {
         })
     }
 
-    /// Returns the name of the file and the hash of its bytes as stored. Must be called at the end of the file.
+    /// Returns the name of the file, and the hash of its bytes as stored. Must be called at the end of the file.
     pub(super) fn digest(&self) -> FileDigest {
         FileDigest {
             path: self.name.clone(),
@@ -76,7 +76,7 @@ impl OpenInput {
         }
     }
 
-    /// Returns a problem with the whole file.
+    /// Returns a problem with the file as a whole.
     pub(super) fn whole(
         &self,
         message: impl Into<String>,
@@ -85,7 +85,7 @@ impl OpenInput {
         Box::new(Problem::of_file(&self.name, message).with_help(help.into()))
     }
 
-    /// Returns the problem if its bytes cannot be read.
+    /// Returns the problem with an input whose bytes cannot be read.
     pub(super) fn unreadable(&self, error: &io::Error) -> Box<Problem> {
         unreadable(&self.name, error)
     }
@@ -101,7 +101,7 @@ fn unreadable(name: &str, error: &io::Error) -> Box<Problem> {
     Box::new(Problem::of_file(name, in_words(error)).with_help(help))
 }
 
-/// A file that was read.
+/// An input file that has been read.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     pub(super) source: Arc<Source>,
@@ -109,7 +109,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Creates an input from a text without a file.
+    /// Creates an input from a text without reading a file.
     #[cfg(test)]
     pub(super) fn of(source: Arc<Source>) -> Self {
         Self {
@@ -163,7 +163,7 @@ impl Input {
     }
 }
 
-/// Returns the name of a file in errors.
+/// Returns the name of a file for errors.
 fn name_of(path: &Path) -> String {
     if is_stdin(path) {
         "standard input".to_owned()
@@ -172,13 +172,13 @@ fn name_of(path: &Path) -> String {
     }
 }
 
-/// Returns the names of files as one text.
+/// Returns the names of several files as one text.
 pub(super) fn names(paths: &[PathBuf]) -> String {
     let names = paths.iter().map(|path| short(&name_of(path)));
     names.format(", ").to_string()
 }
 
-/// Returns the last part of a path, because the folder of a file does not belong in results.
+/// Returns the last component of a path, because results should not contain a file's folder.
 pub(super) fn short(path: &str) -> String {
     path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
 }

@@ -9,7 +9,7 @@ use crate::scenario::constants::is_setting;
 use crate::units::{SimDuration, WithUnit};
 use crate::world::calibration::COMPRESSION_RATIO;
 
-/// The inputs of a calibration, as the command line gives them.
+/// The inputs of a calibration, as given on the command line.
 #[derive(Args, Clone, Debug)]
 pub struct CalibrationInputs {
     /// Kubernetes events: `kubectl get events -A -o json`, a watch, or the log of an event exporter, also as .gz; `-`
@@ -66,7 +66,7 @@ pub struct DurationColumn {
     pub file: PathBuf,
     /// The name of the column.
     pub column: String,
-    /// The setting that the durations are for, a path of the experiment file.
+    /// The setting that the durations calibrate, as a path in the experiment file.
     pub setting: Option<String>,
 }
 

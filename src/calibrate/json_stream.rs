@@ -1,11 +1,11 @@
 //! Consecutive JSON values in a stream: a single document, one in each line, or `kubectl get --watch`.
 //!
-//! A stream may have any length, and is never held in memory as a whole. Values are read one by one. So are the
-//! elements of one array inside a value (the `items` of a list); the value itself then follows with an empty array.
-//! The size of a value or an element is limited.
+//! A stream may have any length, and is never held in memory as a whole. Values are read one by one. The elements of
+//! one array inside a value (the `items` of a list) are also read one by one; the value itself follows with an empty
+//! array. The size of each value and element is limited.
 //!
 //! Lines between values that are not JSON are counted, because exporters print log lines, and a truncated log may
-//! begin inside a line. Left out: JSON in encodings other than UTF-8.
+//! begin in the middle of a line. Left out: JSON in encodings other than UTF-8.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -22,16 +22,16 @@ use serde_json::{Map, Value};
 use super::input::OpenInput;
 use crate::document::problem::{OrProblem, Problem, Source};
 
-/// Maximum number of bytes of a value or an element.
+/// Maximum size of a value or an element in bytes.
 const MOST_BYTES: usize = 16_000_000;
 
-/// The fix for a file that differs from its command's output.
+/// The fix for a file that differs from the output of its command.
 const WRITE_AGAIN: &str = "write the file again with the command it came from";
 
 /// Number of bytes of the first line that are kept for errors.
 const HEAD: usize = 64;
 
-/// A position in a stream: the number of lines before it, and of characters before it in its line.
+/// A position in a stream: the number of preceding lines, and of preceding characters in its line.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct StreamPosition {
     lines: usize,
@@ -53,28 +53,28 @@ impl StreamPosition {
     }
 }
 
-/// Returns the number of characters, which are the bytes that do not continue a UTF-8 character.
+/// Returns the number of characters, by counting bytes that are not UTF-8 continuation bytes.
 fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
-/// The start of a value.
+/// The kind of content at the start of a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ValueStart {
     Object,
-    /// An array whose first element is an object. A log line may also begin with a bracket.
+    /// An array whose first element is an object. Other arrays may be log lines, which can also begin with a bracket.
     ArrayOfObjects,
-    /// Not JSON, or a value without objects.
+    /// Text that is not JSON, or a value without objects.
     Other,
     /// The stream has ended.
     End,
 }
 
-/// The bytes read since the last value or element. They are read one by one, as the JSON reader asks for them.
+/// The bytes read since the last value or element. The JSON reader requests them one at a time.
 struct Tape {
     bytes: BufReader<Box<dyn Read>>,
     seen: Vec<u8>,
-    /// The position at which they begin in the stream.
+    /// The position in the stream at which the bytes begin.
     begins: StreamPosition,
 }
 
@@ -84,7 +84,7 @@ impl Tape {
         Ok(self.bytes.fill_buf()?.first().copied())
     }
 
-    /// Returns the next byte that is neither whitespace nor a byte order mark.
+    /// Returns the next byte that is neither whitespace nor part of a byte order mark, without consuming it.
     fn next_visible(&mut self) -> io::Result<Option<u8>> {
         while let Some(byte) = self.next()? {
             if !byte.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(&byte) {
@@ -95,7 +95,7 @@ impl Tape {
         Ok(None)
     }
 
-    /// Skips whitespace, and returns the kind of value that begins there.
+    /// Skips whitespace, and returns the kind of value that begins after it.
     fn value_start(&mut self) -> io::Result<ValueStart> {
         let first = self.next_visible()?;
         self.forget();
@@ -131,7 +131,7 @@ impl Tape {
         self.seen.clear();
     }
 
-    /// Returns a problem at a byte of the input so far.
+    /// Returns a problem at a byte of the input read so far.
     fn problem(&self, name: &str, byte: usize, field: &str, message: impl Into<String>) -> Problem {
         let text = String::from_utf8_lossy(&self.seen).into_owned();
         let byte = text.floor_char_boundary(byte);
@@ -142,7 +142,7 @@ impl Tape {
     }
 }
 
-/// The tape as a reader for the JSON parser, which borrows it only during a read.
+/// The tape as a reader for the JSON parser. The tape is borrowed only during a read.
 struct TapeReader<'t> {
     tape: &'t RefCell<Tape>,
 }
@@ -160,7 +160,7 @@ impl Read for TapeReader<'_> {
     }
 }
 
-/// A value without the elements of its array, or one of the elements.
+/// The content of a piece: a value without the elements of its array, or one of these elements.
 enum Content {
     Element(Box<RawValue>),
     Rest(Value),
@@ -171,7 +171,7 @@ pub(super) struct Piece<'s> {
     content: Content,
     name: &'s str,
     tape: &'s RefCell<Tape>,
-    /// The start of the value.
+    /// The position at which the value starts.
     start: StreamPosition,
 }
 
@@ -180,7 +180,7 @@ impl Piece<'_> {
         matches!(self.content, Content::Element(_))
     }
 
-    /// Returns whether the piece is a value with one of these fields.
+    /// Returns whether the piece is a value with at least one of these fields.
     pub(super) fn has_any(&self, fields: &[&str]) -> bool {
         matches!(&self.content, Content::Rest(value) if fields.iter().any(|field| value.get(field).is_some()))
     }
@@ -188,7 +188,7 @@ impl Piece<'_> {
     /// Deserializes the value.
     ///
     /// # Errors
-    /// Returns an error if it has another form.
+    /// Returns an error if the value has a different form.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         match &self.content {
             Content::Element(text) => serde_json::from_str(text.get()),
@@ -196,12 +196,12 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns a problem at its start.
+    /// Returns a problem at the start of the value.
     pub(super) fn at(&self, field: &str, message: impl Into<String>, help: &str) -> Box<Problem> {
         Box::new(self.at_byte(0, field, message).with_help(help.to_owned()))
     }
 
-    /// Returns the problem with an invalid value, at its position. `serde_json` counts columns in bytes.
+    /// Returns the problem with an invalid value, at its position. Columns of `serde_json` are in bytes.
     pub(super) fn refused(&self, error: &serde_json::Error) -> Box<Problem> {
         let text = if let Content::Element(text) = &self.content {
             text.get()
@@ -228,7 +228,7 @@ impl Piece<'_> {
             Content::Rest(_) if tape.begins == self.start => {
                 tape.problem(self.name, 0, field, message)
             }
-            // The value's first bytes are no longer in memory.
+            // The first bytes of the value are no longer in memory.
             Content::Rest(_) => Arc::new(Source::new(self.name, ""))
                 .at(0..0, field, message.into())
                 .in_part_after(self.start.lines, self.start.characters),
@@ -252,11 +252,11 @@ fn in_words(error: &serde_json::Error) -> (String, &'static str) {
     (format!("{what}: {message}"), WRITE_AGAIN)
 }
 
-/// Reads a value and passes on the elements of the array at a path one by one, without keeping them.
+/// Reads a value, and passes on the elements of the array at a path one by one without storing them.
 struct Within<'s> {
     path: &'s [&'static str],
     hand_over: &'s mut dyn FnMut(Box<RawValue>) -> OrProblem<()>,
-    /// The problem with a rejected element.
+    /// The problem with the first rejected element.
     refused: &'s mut Option<Box<Problem>>,
 }
 
@@ -310,11 +310,11 @@ impl<'de> Visitor<'de> for Within<'_> {
 pub(super) struct JsonStream {
     pub(super) input: OpenInput,
     tape: RefCell<Tape>,
-    /// The keys of the path to the array whose elements are read one by one.
+    /// The path to the array whose elements are read one by one, as a list of keys.
     path: &'static [&'static str],
     /// The start of the first line that is not JSON.
     pub(super) head: String,
-    /// Number of lines between values.
+    /// Number of lines between values that are not JSON.
     pub(super) other_lines: usize,
 }
 
@@ -323,12 +323,12 @@ impl JsonStream {
     /// are read one by one.
     ///
     /// # Errors
-    /// Returns an error if it is not a regular file, or cannot be opened.
+    /// Returns an error if the file is not regular, or cannot be opened.
     pub(super) fn open(file: &Path, path: &'static [&'static str]) -> OrProblem<Self> {
         OpenInput::open(file).map(|input| Self::of(input, path))
     }
 
-    /// Creates a stream from an input.
+    /// Creates a stream from an open input.
     pub(super) fn of(mut input: OpenInput, path: &'static [&'static str]) -> Self {
         let bytes = BufReader::new(std::mem::replace(&mut input.bytes, Box::new(io::empty())));
         let tape = RefCell::new(Tape {
@@ -348,8 +348,8 @@ impl JsonStream {
     /// Passes each element and each value to `each`.
     ///
     /// # Errors
-    /// Returns an error if the stream cannot be read, is empty, is not JSON, or contains a value that is too large;
-    /// and the errors of `each`.
+    /// Returns an error if the stream cannot be read, is empty, is not JSON, or contains a value that is too large.
+    /// Also returns the errors of `each`.
     pub(super) fn each(
         &mut self,
         mut each: impl FnMut(&Piece<'_>) -> OrProblem<()>,
@@ -378,7 +378,7 @@ impl JsonStream {
                 hand_over: &mut |text| hand_over(Content::Element(text)),
                 refused: &mut refused,
             };
-            // The bytes that were read to inspect the first element of an array.
+            // The bytes that were already read to inspect the first element of an array.
             let taken = Cursor::new(tape.borrow().seen.clone());
             let read = within.deserialize(&mut serde_json::Deserializer::from_reader(
                 taken.chain(TapeReader { tape }),
@@ -398,7 +398,8 @@ impl JsonStream {
         Ok(())
     }
 
-    /// Advances to the next value, skipping lines that are not JSON. Returns the path in it to the elements.
+    /// Advances to the next value, skipping lines that are not JSON. Returns the path to the elements within the
+    /// value.
     fn begin(&mut self) -> OrProblem<Option<&'static [&'static str]>> {
         loop {
             let mut tape = self.tape.borrow_mut();
@@ -437,7 +438,7 @@ impl JsonStream {
         Ok(())
     }
 
-    /// Returns the problem that ends the reading of the stream.
+    /// Returns the problem that ends reading of the stream.
     fn broken(&self, error: serde_json::Error) -> Box<Problem> {
         let tape = self.tape.borrow();
         let (message, help) = in_words(&error);
@@ -455,7 +456,7 @@ impl JsonStream {
         self.unread(&tape, &error.into())
     }
 
-    /// Returns the problem with reading the next byte.
+    /// Returns the problem if the next byte cannot be read.
     fn unread(&self, tape: &Tape, error: &io::Error) -> Box<Problem> {
         if error.kind() != ErrorKind::FileTooLarge {
             return self.input.unreadable(error);

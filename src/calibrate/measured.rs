@@ -1,14 +1,14 @@
-//! The quantities measured by container starts, and the table of containers.
+//! The quantities that container starts measure, and the table of containers.
 
 use super::events::{ContainerStart, Tally};
 use super::fit::Measurements;
 use super::time::{Nanos, Stamp, seconds_between};
 use crate::results::ContainerRow;
 
-/// Maximum plausible latency: two events that are more than a day apart do not belong together.
+/// Maximum plausible latency in seconds. Events more than a day apart do not belong together.
 const MOST_S: f64 = 86_400.0;
 
-/// The reason why a difference of two times is not a measurement.
+/// The reason why a difference between two times is not a measurement.
 const BACKWARDS: &str = "negative or absurd time between two events (clocks that differ)";
 const COARSE: &str = "latency without exact times (timestamps in seconds are too coarse)";
 
@@ -70,12 +70,12 @@ pub(super) fn of_starts(
     for quantity in &mut quantities {
         source.clone_into(&mut quantity.source);
     }
-    // If there was no wait, there is nothing to fit.
+    // If no pull had to wait, there is nothing to fit.
     quantities.retain(|quantity| quantity.values.iter().any(|value| *value > 0.0));
     quantities
 }
 
-/// Returns the time of a pod's first start without its pull.
+/// Returns the time from a pod's schedule to its first start, without the pull.
 fn overhead(start: &ContainerStart) -> Option<f64> {
     if !start.is_first {
         return None;
@@ -85,8 +85,8 @@ fn overhead(start: &ContainerStart) -> Option<f64> {
     (is_believable(before) && is_believable(after)).then_some(before + after)
 }
 
-/// Returns the wait of a pull for other pulls. It is printed in milliseconds, so a difference of one millisecond does
-/// not count.
+/// Returns how long a pull waited for other pulls. Durations are printed in milliseconds, so a difference of one
+/// millisecond does not count.
 fn wait(start: &ContainerStart) -> Option<f64> {
     if !start.prints_wait {
         return None;
@@ -95,7 +95,7 @@ fn wait(start: &ContainerStart) -> Option<f64> {
     Some(if wait < 0.001_5 { 0.0 } else { wait })
 }
 
-/// Times between two events of containers that have both events.
+/// Latencies between two events, for the containers that have both events.
 #[derive(Default)]
 struct Latencies {
     values: Vec<f64>,
@@ -118,7 +118,7 @@ fn is_believable(seconds: f64) -> bool {
     (0.0..MOST_S).contains(&seconds)
 }
 
-/// Returns the rows of `containers.csv`, with times from the first event.
+/// Returns the rows of `containers.csv`. Times count from the first event.
 pub(super) fn rows(starts: &[ContainerStart]) -> Vec<ContainerRow> {
     let mut first: Option<Nanos> = None;
     for start in starts {

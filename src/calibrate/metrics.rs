@@ -1,10 +1,10 @@
-//! Converts loads of a registry that a monitoring system has recorded to values of settings.
+//! Converts registry loads recorded by a monitoring system to values of settings.
 
 use super::prometheus::{MeasuredLoad, MetricKind, Plateau};
 use crate::results::CalibratedValue;
 use crate::units::display::significant;
 
-/// Returns the value of a load: its limit if it stayed there, otherwise its peak.
+/// Returns the calibrated value for a load: the limit at which the load stayed, otherwise its peak.
 pub(super) fn value_of(kind: MetricKind, load: &MeasuredLoad, source: String) -> CalibratedValue {
     let (name, setting) = match kind {
         MetricKind::Egress => ("egress of the registry", "registry.egress"),

@@ -1,7 +1,7 @@
 //! Calibration of the model's constants from the records of clusters and monitoring systems.
 //!
-//! [`calibrate`] reads the files of a [`CalibrationInputs`] and returns a [`Calibrated`]: the record with all fits,
-//! and the measured values as tables. It writes nothing; invalid input is a [`LoadError`] with its line.
+//! [`calibrate`] reads the files in [`CalibrationInputs`] and returns [`Calibrated`]: the record with all fits, and
+//! the measured values as tables. It writes nothing. Invalid input causes a [`LoadError`] with its line.
 //!
 //! | file | contents |
 //! |---|---|
@@ -41,18 +41,18 @@ use crate::document::LoadError;
 use crate::results::{CalibrationRecord, FileDigest};
 use crate::units::Bytes;
 
-/// A calibration, ready to be written.
+/// A finished calibration, ready to be written.
 #[derive(Clone, Debug)]
 pub struct Calibrated {
     /// Fits, values and counts.
     pub record: CalibrationRecord,
-    /// The measured values of each quantity: a path in the results folder, and the bytes of a CSV file.
+    /// The measured values of each quantity, as the path and the bytes of a CSV file in the results folder.
     pub samples: Vec<(String, Vec<u8>)>,
     /// The files that were read.
     pub inputs: Vec<FileDigest>,
 }
 
-/// Calibrates. A prediction with an experiment may use this much memory.
+/// Runs a calibration. `memory` limits a prediction with an experiment.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read, is damaged, or is of another kind, or if the prediction needs more

@@ -1,7 +1,8 @@
 //! Responses of Prometheus to range queries of a registry's load: bytes sent, or requests.
 //!
-//! A raw counter is distinguished from a rate by its name (`_total`, `_count`, `_sum`) or, if a function or an
-//! aggregation has dropped the name, by integer values that never fall except to 0, when the process restarted.
+//! A raw counter is distinguished from a rate by its name (`_total`, `_count`, `_sum`). If a function or an
+//! aggregation has dropped the name, a series of integers that never decreases, except to 0 when the process restarts,
+//! counts as a raw counter.
 //!
 //! Left out: responses to instant queries, histograms and summaries.
 
@@ -55,7 +56,7 @@ pub(super) struct MeasuredLoad {
     pub(super) peak: f64,
     pub(super) p95: f64,
     pub(super) mean: f64,
-    /// `None`: the load did not stay at its peak.
+    /// The interval in which the load stayed at its peak. `None`: it did not stay there.
     pub(super) plateau: Option<Plateau>,
 }
 
@@ -63,26 +64,26 @@ pub(super) struct MeasuredLoad {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Plateau {
     pub(super) level: f64,
-    /// The share of the time spent there.
+    /// The share of the time that the load spent at its peak.
     pub(super) share: f64,
 }
 
-/// A value of a time series.
+/// A sample in a time series.
 #[derive(Clone, Copy, Debug)]
 struct MetricSample {
-    /// The time in seconds.
+    /// The time of the sample in seconds.
     time: f64,
     value: f64,
 }
 
-/// A time series of at least two samples.
+/// A time series with at least two samples.
 #[derive(Debug)]
 struct MetricSeries {
     labels: BTreeMap<String, String>,
     samples: Vec<MetricSample>,
 }
 
-/// The command that writes a response.
+/// The command that exports a response.
 const QUERY: &str =
     "write it with `curl 'http://PROMETHEUS/api/v1/query_range?query=…&start=…&end=…&step=15s'`";
 
@@ -103,7 +104,7 @@ fn series(
         }
         let document: SeriesDocument = match piece.read() {
             Ok(document) => document,
-            // The response itself, which follows, may contain the reason.
+            // The response object follows its series and may contain the reason for the error.
             Err(error) => {
                 refused.get_or_insert_with(|| piece.refused(&error));
                 return Ok(());
@@ -157,7 +158,7 @@ impl SeriesDocument {
     }
 }
 
-/// Rejects anything but a response to a range query.
+/// Rejects everything except a response to a range query.
 fn check_response(piece: &Piece<'_>) -> OrProblem<()> {
     let response: ResponseJson = piece.read().map_err(|error| piece.refused(&error))?;
     if response.status.as_deref() == Some("error") {
@@ -210,7 +211,7 @@ impl MetricSeries {
         self.samples[self.samples.len() - 1].value > self.samples[0].value
     }
 
-    /// Returns the rate of the series at each time, per second.
+    /// Returns the rate of the series per second at each time.
     fn rates(&self) -> Vec<MetricSample> {
         if !self.is_counter() {
             return self.samples.clone();
@@ -234,7 +235,7 @@ impl MetricSeries {
     }
 }
 
-/// Returns the load of a registry: all series together, per second.
+/// Returns the load of a registry: the sum of all series, per second.
 pub(super) fn load(stream: &mut JsonStream, tally: &mut Tally) -> OrProblem<MeasuredLoad> {
     // Times are multiples of the query's step, so they are equal across series.
     let mut sums: BTreeMap<u64, f64> = BTreeMap::new();
@@ -256,7 +257,7 @@ pub(super) fn load(stream: &mut JsonStream, tally: &mut Tally) -> OrProblem<Meas
     })
 }
 
-/// Returns the plateau of a load that stayed at its peak. A short peak is not a limit.
+/// Returns the plateau if the load stayed at its peak. A short peak is not a limit.
 fn plateau(values: &[f64], peak: f64) -> Option<Plateau> {
     let mut near = values.to_vec();
     near.retain(|value| *value >= 0.95 * peak);

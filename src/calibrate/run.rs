@@ -31,12 +31,12 @@ pub(super) struct Calibration {
     images: KnownImages,
     model: Option<PullModel>,
     of_rates: Vec<CalibratedValue>,
-    /// The layers of each image in the record's rates.
+    /// The missing layers of each image in the record's rates.
     layers: Vec<Vec<LayerBytes>>,
-    /// Loads of a registry.
+    /// Loads of a registry, as calibrated values.
     loads: Vec<CalibratedValue>,
     quantities: Vec<Measurements>,
-    /// Files with measured values.
+    /// Files with the measured values.
     samples: Vec<(String, Vec<u8>)>,
     digests: Vec<FileDigest>,
     /// Maximum memory of a prediction.
@@ -44,7 +44,7 @@ pub(super) struct Calibration {
 }
 
 impl Calibration {
-    /// Creates a calibration whose prediction may use this much memory.
+    /// Creates a calibration. `memory` limits a prediction.
     pub(super) fn within(memory: Bytes) -> Self {
         Self {
             memory,
@@ -177,7 +177,7 @@ impl Calibration {
         Ok(())
     }
 
-    /// Returns the files with the events that are fitted.
+    /// Returns the names of the files with the fitted events.
     fn source_of_events(&self) -> String {
         match self.record.sources.first() {
             Some(source) => source.file.clone(),
@@ -221,7 +221,7 @@ impl Calibration {
         Ok(())
     }
 
-    /// Simulates the pulls with the pasted values, and compares them with the data.
+    /// Simulates the pulls with the values to paste, and compares them with the data.
     fn check_pasted(&mut self, inputs: &CalibrationInputs) {
         let Some(rates) = &mut self.record.rates else {
             return;
@@ -244,7 +244,7 @@ impl Calibration {
         for (row, seconds) in rates.images.iter().zip(simulated) {
             let error = seconds / row.pull_s_median - 1.0;
             absolute.push(error.abs());
-            // If errors are equal, the last one is kept.
+            // If errors are equal, the last image is kept.
             if worst.is_none_or(|(most, _)| error.abs().total_cmp(&most.abs()).is_ge()) {
                 worst = Some((error, row));
             }
@@ -320,7 +320,8 @@ impl Calibration {
         Ok(())
     }
 
-    /// Predicts the rollout of the events with an experiment that uses the calibrated settings instead of its own.
+    /// Predicts the rollout of the events with an experiment in which calibrated settings replace the experiment's
+    /// own.
     fn predicted_by_experiment(
         &self,
         experiment: &Path,
@@ -410,7 +411,7 @@ impl Calibration {
         });
     }
 
-    /// Adds a quantity to the same one of another file, or under its own name.
+    /// Adds a quantity to the same quantity from another file, or as a new one.
     fn merge(&mut self, mut quantity: Measurements) {
         let mut known = self.quantities.iter_mut();
         if let Some(known) = known.find(|known| known.is_same_quantity(&quantity)) {
@@ -452,7 +453,7 @@ fn refused(problem: Box<Problem>) -> LoadError {
     }
 }
 
-/// Returns the error if there is no prediction.
+/// Returns the error for a prediction that cannot be made.
 fn not_predicted(message: &str) -> LoadError {
     let problem = Problem::of_file("--predict", message);
     refused(Box::new(
@@ -483,7 +484,7 @@ fn value_of(sample: &SampleRecord) -> CalibratedValue {
     }
 }
 
-/// Returns a quantity's values as a CSV file that an experiment can read.
+/// Returns a quantity's values as a CSV file that experiments can read.
 fn column(quantity: &Measurements) -> Vec<u8> {
     let mut text = format!("{}\n", quantity.column());
     for value in &quantity.values {

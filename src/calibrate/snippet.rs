@@ -1,4 +1,4 @@
-//! The calibrated values as YAML to paste into an experiment, each with its source and count.
+//! The calibrated values as YAML to paste into an experiment, each with its source and number of measurements.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ pub(super) fn of_values(values: &[CalibratedValue]) -> String {
         }
     }
     for value in values.iter().filter(|value| value.setting.contains('[')) {
-        // Lists cannot be pasted, because the reader must choose the entry.
+        // Values in lists cannot be pasted, because the user must choose the entry.
         let _ = writeln!(text, "# {}: {}", value.setting, value.value);
         for line in comment(value) {
             let _ = writeln!(text, "#   {line}");
@@ -47,7 +47,7 @@ fn section(value: &CalibratedValue) -> &str {
     value.setting.split('.').next().unwrap_or_default()
 }
 
-/// Returns the source of a value, in lines of at most 110 characters.
+/// Returns the source of a value as comment lines of at most 110 characters.
 fn comment(value: &CalibratedValue) -> Vec<String> {
     let interval = match (value.low.as_str(), value.high.as_str()) {
         ("", "") => String::new(),

@@ -1,6 +1,6 @@
-//! Points in time in Kubernetes' formats: RFC 3339, and the hexadecimal nanoseconds in the name of an event.
+//! Points in time in Kubernetes' formats: RFC 3339, and the hexadecimal nanoseconds in event names.
 //!
-//! RFC 3339 is parsed by the `jiff` crate.
+//! The `jiff` crate parses RFC 3339.
 
 /// Nanoseconds since 1970 in UTC.
 pub(crate) type Nanos = i64;
@@ -22,8 +22,8 @@ pub(crate) struct Stamp {
     pub(crate) is_exact: bool,
 }
 
-/// Parses a point in time in RFC 3339: `2024-10-02T17:19:33Z`, with a fraction, or with an offset. `None`: from 2250
-/// on, or before 1970, because Go's zero time is in the year 1.
+/// Parses a point in time in RFC 3339, such as `2024-10-02T17:19:33Z`, with an optional fraction or offset. `None`:
+/// invalid, or not in 1970 to 2249. (Go's zero time is in the year 1.)
 pub(crate) fn rfc3339(text: &str) -> Option<Stamp> {
     let time: jiff::Timestamp = text.trim().parse().ok()?;
     let at = i64::try_from(time.as_nanosecond()).ok()?;
@@ -37,7 +37,7 @@ pub(crate) fn rfc3339(text: &str) -> Option<Stamp> {
 }
 
 /// Returns the time in the name of an event: client-go names events `<object>.<hexadecimal nanoseconds>`
-/// (`tools/record/event.go`). `None`: the last part is not such a number.
+/// (`tools/record/event.go`). `None`: the last part is not a plausible number.
 pub(super) fn of_event_name(name: &str) -> Option<Nanos> {
     let (_, digits) = name.rsplit_once('.')?;
     if !(14..=16).contains(&digits.len()) {

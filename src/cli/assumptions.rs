@@ -17,7 +17,7 @@ pub(super) struct AssumptionsArgs {
     experiment: Option<PathBuf>,
 }
 
-/// One line of the table, and the source below it.
+/// A constant's line in the table, and its source below the line.
 struct ConstantLine {
     name: String,
     of: String,

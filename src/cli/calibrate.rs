@@ -1,4 +1,4 @@
-//! `fleetsim calibrate`: the model's constants from the events and metrics of real clusters.
+//! `fleetsim calibrate`: estimates the model's constants from events and metrics of real clusters.
 
 use std::path::{Path, PathBuf};
 
@@ -39,16 +39,16 @@ pub(super) struct CalibrateArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, display_order = 100)]
     format: OutputFormat,
-    /// Set by `fleetsim reproduce`.
+    /// Whether `fleetsim reproduce` runs the command.
     #[arg(skip)]
     reproduce: bool,
-    /// The options that the results record, with the files as the user named them.
+    /// The options that the results record, with the file names that the user gave.
     #[arg(skip)]
     pub(super) recorded: Vec<String>,
 }
 
 impl CalibrateArgs {
-    /// Repeats the calibration, for comparison with the results in `folder`.
+    /// Repeats the calibration for comparison with the results in `folder`.
     pub(super) fn again(&mut self, folder: &Path, memory: MemoryArgs) {
         self.memory = memory;
         self.out = Some(folder.to_owned());

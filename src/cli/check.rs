@@ -20,7 +20,7 @@ pub(super) struct CheckArgs {
     all: bool,
 }
 
-/// Returns the memory that the experiment's runs need, and the option that allows it.
+/// Returns the memory that the experiment's runs need, and the option that permits it.
 fn memory(experiment: &Experiment) -> String {
     let estimate = MemoryEstimate::of_study(experiment, 1);
     let needed = estimate.with(1);
@@ -43,7 +43,7 @@ pub(super) fn check(
 ) -> Result<(), Failure> {
     let experiment = args.load()?;
     if experiment.plan.is_some() {
-        // The plan's candidates are further settings, which may be invalid even if the others are valid.
+        // The plan's candidates are further settings, which may be invalid even if all others are valid.
         load_plan(&args.experiment, &args.overrides())?;
     }
     let (least_runs, most_runs) = fleetsim::study::run_counts(&experiment);

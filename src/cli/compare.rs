@@ -1,6 +1,6 @@
 //! `fleetsim compare`: simulates two versions of an experiment, and prints the effects of the change.
 //!
-//! A version is an experiment, a folder of results, or `REVISION:PATH` of a git repository. Nothing is written except
+//! A version is an experiment, a folder of results, or `REVISION:PATH` in a git repository. Nothing is written except
 //! the requested JUnit report.
 
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub(super) struct CompareArgs {
     junit: Option<PathBuf>,
 }
 
-/// The format of stdout.
+/// The format of the standard output.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Format {
     /// Text for people
@@ -87,14 +87,14 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
 }
 
-/// A version that was found.
+/// A version of an experiment that was found.
 enum Version {
     Experiment(ExperimentArgs, Box<Experiment>),
     Results(Box<ReviewSide>),
 }
 
 impl CompareArgs {
-    /// Finds a version. An experiment uses the seed of the new version.
+    /// Finds a version. `seed`: the seed of the new version, used for an experiment.
     fn version(&self, place: &Path, seed: Option<u64>) -> Result<Version, Failure> {
         if place.join(PROVENANCE_FILE).exists() {
             return Ok(Version::Results(Box::new(recorded(place)?)));
@@ -157,7 +157,7 @@ fn simulate(
     let provenance = described(&experiment, "compare", &asked, &[]);
     let mut files = BTreeMap::new();
     for input in &experiment.inputs {
-        // The copy omits fields that have no effect, because they may be secret.
+        // The copy omits fields without effect, because they may be secret.
         let (copy, _) = input.copy();
         files.insert(input.path.clone(), copy.to_vec());
     }

@@ -61,7 +61,7 @@ enum ProductSettings {
 impl ProductSettings {
     const ALL: [Self; 3] = [Self::Controller, Self::Agent, Self::CrashBackoff];
 
-    /// Returns the name of the field in an experiment.
+    /// Returns the group's field name in an experiment.
     const fn name(self) -> &'static str {
         match self {
             Self::Controller => "controller",
@@ -70,7 +70,7 @@ impl ProductSettings {
         }
     }
 
-    /// Returns the values in force on one line.
+    /// Returns the group's values in force on one line.
     fn values(self, scenario: &Scenario) -> String {
         let values = match self {
             Self::Controller => serde_json::to_value(&scenario.control_loop),
@@ -81,7 +81,7 @@ impl ProductSettings {
     }
 }
 
-/// Returns the settings in force whose defaults differ between products, with their strategies.
+/// Returns the settings in force whose defaults differ between products, with the strategies that use them.
 fn in_force(variants: &[Variant]) -> String {
     let mut text = String::from("\nsettings in force\n");
     for settings in ProductSettings::ALL {
@@ -133,7 +133,7 @@ fn fleet(scenario: &Scenario, target: &str) -> String {
     text
 }
 
-/// The sizes of an image.
+/// Returns the sizes of an image, and the minimum duration of a pull.
 fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
     let mut is_drawn = false;
     let mut total = Bytes::ZERO;
@@ -160,7 +160,7 @@ fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
     )
 }
 
-/// Returns the bytes of an image that a node must fetch. The node has the previous revision, if there is one.
+/// Returns the bytes of an image that a node must download. The node has the previous revision if there is one.
 fn new_to_node(world: &WorldSpec, image: &ImageSpec) -> Bytes {
     let mut new = Bytes::ZERO;
     for layer in image.distinct_layers() {
@@ -173,7 +173,7 @@ fn new_to_node(world: &WorldSpec, image: &ImageSpec) -> Bytes {
     new
 }
 
-/// Returns the limits of requests to a registry, apart from its egress, including those of a preset.
+/// Returns the limits of requests to a registry, including those of a preset, but not its egress.
 fn registry_limits(registry: &RegistrySpec) -> Vec<String> {
     let mut limits = Vec::new();
     for (name, host) in [
@@ -265,7 +265,7 @@ fn lines(list: &str, indent: usize) -> String {
     text
 }
 
-/// Returns settings in force on one line, as an experiment would write them; settings without a value are left out.
+/// Returns settings in force on one line, as an experiment would write them. Settings without a value are left out.
 fn flow(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -275,7 +275,7 @@ fn flow(value: &Value) -> String {
                     continue;
                 }
                 parts.push(if name.starts_with('~') {
-                    // A nested group whose settings are written at the same level as the others.
+                    // The settings of this nested group are written at the same level as the others.
                     flow(value).trim_matches(['{', '}']).to_owned()
                 } else {
                     format!("{name}: {}", flow(value))

@@ -1,4 +1,4 @@
-//! `fleetsim explore`: a page that simulates while a reader changes settings, on this machine or as one file.
+//! `fleetsim explore`: a page that simulates while the user changes settings, served locally or written as one file.
 
 use std::path::{Path, PathBuf};
 
@@ -89,7 +89,7 @@ fn engine_beside_program() -> Option<PathBuf> {
     Some(program.parent()?.join("fleetsim-web.wasm.gz"))
 }
 
-/// Writes the page with the embedded simulator to a file that is not one of the `inputs`.
+/// Writes the page with the embedded simulator to a file, which must not be one of the `inputs`.
 fn write(
     explorer: &Explorer,
     file: &Path,
@@ -113,7 +113,7 @@ fn write(
     written.map_err(|error| Failure::Machine(format!("cannot write {}: {error}", file.display())))
 }
 
-/// Encodes bytes as base64 for a script.
+/// Encodes bytes as base64 for use in a script.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -137,7 +137,7 @@ fn base64(bytes: &[u8]) -> String {
 mod tests {
     use super::base64;
 
-    /// The examples come from RFC 4648.
+    /// The examples are from RFC 4648.
     #[test]
     fn bytes_are_written_as_base64() {
         let texts =

@@ -1,4 +1,4 @@
-//! `fleetsim export`: exports the displayed runs of results as a trace for Perfetto, or as metrics for Prometheus.
+//! `fleetsim export`: exports recorded runs in results as a trace for Perfetto, or as metrics for Prometheus.
 
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub(super) struct ExportArgs {
     output: PathBuf,
 }
 
-/// An export format for other programs.
+/// An export format for another program.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum ExportFormat {
     /// Events in JSON, for ui.perfetto.dev and chrome://tracing
@@ -72,7 +72,7 @@ fn write(args: &ExportArgs, results: &Results, out: &mut dyn Write) -> io::Resul
     out.flush()
 }
 
-/// An unknown variant is a usage error; anything else is a failure of the machine.
+/// An unknown variant is a usage error. Any other error is a failure of the machine.
 fn failure(error: &io::Error, place: &Path) -> Failure {
     match error.kind() {
         ErrorKind::InvalidInput => Failure::Usage(error.to_string()),

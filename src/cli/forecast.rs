@@ -1,4 +1,4 @@
-//! `fleetsim forecast`: predicts when a rollout in progress will be done, from the state that the product shows.
+//! `fleetsim forecast`: predicts the completion of a rollout in progress from the state that the product shows.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use super::memory::MemoryArgs;
 use super::simulation::Simulation;
 use super::{ExperimentArgs, Failure, OutputFormat, output, progress};
 
-/// Interval between two checks of watched files.
+/// Interval between checks of watched files.
 const LOOK: Duration = Duration::from_millis(500);
 
 #[derive(Args, Debug)]
@@ -147,7 +147,7 @@ impl ForecastArgs {
     }
 }
 
-/// Returns the present time in RFC 3339.
+/// Returns the current time in RFC 3339.
 fn clock() -> String {
     jiff::Timestamp::now().to_string()
 }

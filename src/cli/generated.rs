@@ -1,5 +1,5 @@
-//! `fleetsim completions`, `fleetsim man` and `fleetsim schema`: generated from the definitions of the command line and
-//! of the experiment file.
+//! `fleetsim completions`, `fleetsim man` and `fleetsim schema`, generated from the definitions of the command line
+//! and of the experiment file.
 
 use clap::{CommandFactory, Error, error::ErrorKind};
 use clap_complete::Shell;

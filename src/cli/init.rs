@@ -1,8 +1,8 @@
-//! `fleetsim init`: asks for the inputs of an experiment, and writes an experiment that runs.
+//! `fleetsim init`: asks for the inputs of an experiment, and writes the experiment.
 //!
 //! Every question has a default answer in brackets, which Enter accepts, and an option that answers it in advance.
-//! Without a terminal the answers are read line by line; at the end of the input, the defaults are used. An invalid
-//! answer is asked again at a terminal, and rejected otherwise.
+//! Without a terminal, answers are read line by line, and after the end of the input the defaults are used. After an
+//! invalid answer, the question is repeated on a terminal; without a terminal, the command fails.
 
 mod product;
 mod template;
@@ -98,7 +98,7 @@ fn free(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the experiment and checks it. A failure leaves no files behind.
+/// Writes the experiment and checks it. On failure, no files remain.
 fn write(folder: &Path, text: &str) -> Result<(), Failure> {
     let existed = folder.exists();
     let file = folder.join("experiment.yaml");
@@ -126,7 +126,7 @@ struct InitQuestion<'q> {
     /// The option that answers the question in advance.
     option: &'q str,
     text: &'q str,
-    /// The default answer in brackets.
+    /// The default answer, shown in brackets.
     proposed: &'q str,
 }
 
@@ -139,15 +139,15 @@ impl InitQuestion<'_> {
     }
 }
 
-/// Asks the questions one after the other.
+/// Asks the user the questions in order.
 struct Interview {
-    /// Whether no more questions are asked.
+    /// Whether no more questions are asked and the defaults are used.
     silent: bool,
     at_terminal: bool,
 }
 
 impl Interview {
-    /// Returns the answer to a question: the value `given` by its option, the text that the person types, or the
+    /// Returns the answer to a question: the value `given` by the option, the text that the user types, or the
     /// default.
     fn ask<T>(
         &mut self,
@@ -176,7 +176,7 @@ impl Interview {
         }
     }
 
-    /// Returns the value of an option, or else the choice by its name or number in a menu.
+    /// Returns the value of the option, or the choice from a menu by name or number.
     fn choose<C: ValueEnum>(
         &mut self,
         given: Option<C>,
@@ -220,7 +220,8 @@ impl Interview {
         Ok(line)
     }
 
-    /// Returns the fields of a cluster's link: measured values of its site, unless the person enters others.
+    /// Returns the fields of a cluster's link: the measured values for its kind of site, unless the user enters
+    /// others.
     fn link(&mut self, args: &InitArgs, is_app: bool) -> Result<String, Failure> {
         let is_known = args.downlink.is_some() && args.rtt.is_some();
         let site = match args.site {
@@ -354,7 +355,7 @@ fn whole_number(answer: &str, most: u64) -> Result<u64, String> {
     }
 }
 
-/// Checks a rate and returns it as it was written.
+/// Checks a rate, and returns it as written.
 fn rate(answer: &str) -> Result<String, String> {
     match BytesPerSec::parse(answer) {
         Ok(_) => Ok(answer.to_owned()),
@@ -362,7 +363,7 @@ fn rate(answer: &str) -> Result<String, String> {
     }
 }
 
-/// Checks a duration and returns it as it was written.
+/// Checks a duration, and returns it as written.
 fn duration(answer: &str) -> Result<String, String> {
     match SimDuration::parse(answer) {
         Ok(_) => Ok(answer.to_owned()),
@@ -374,7 +375,7 @@ fn size(answer: &str) -> Result<Bytes, String> {
     Bytes::parse(answer).map_err(|error| error.to_string())
 }
 
-/// Returns the choice with this name or number in a menu.
+/// Returns the menu choice with this name or number.
 fn chosen<C: ValueEnum>(answer: &str, names: &[String]) -> Result<C, String> {
     let name = match answer.parse::<usize>() {
         Ok(number @ 1..) if number <= names.len() => names[number - 1].as_str(),
@@ -388,7 +389,7 @@ fn chosen<C: ValueEnum>(answer: &str, names: &[String]) -> Result<C, String> {
     })
 }
 
-/// Returns comma-separated values: counts or percentages.
+/// Parses comma-separated counts or percentages.
 fn amounts(answer: &str) -> Result<Vec<String>, String> {
     let mut values = Vec::new();
     for value in answer.split(',') {

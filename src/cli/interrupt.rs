@@ -1,8 +1,8 @@
 //! Ctrl-C, SIGTERM and SIGHUP end the program immediately, with exit code 130, even in the middle of a run.
 //!
-//! A flag that threads check would not be sufficient: a thread may be anywhere, in a run of ten minutes, in a parser,
-//! in a chart. So the signal handler removes unfinished files and ends the process. Saved runs are on disk, results
-//! are published as a whole or not at all, and the processes of runs end with fleetsim.
+//! A flag that threads check would not be sufficient, because a thread may be in a run of ten minutes, a parser or a
+//! chart. The signal handler therefore removes unfinished files and ends the process. Saved runs are on disk, results
+//! are published completely or not at all, and external processes end with fleetsim.
 
 use std::process::exit;
 use std::sync::mpsc::channel;
@@ -14,24 +14,24 @@ use fleetsim::results::SavedRuns;
 
 use super::{Failure, output, progress};
 
-/// The work that a signal would interrupt.
+/// The current work, for the message after a signal.
 static WORK: Mutex<CurrentWork> = Mutex::new(CurrentWork::None);
 
-/// Maximum time for printing the last message. A terminal or a pipe may no longer accept output.
+/// Maximum time for printing the last message, because a terminal or pipe may no longer accept output.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// The current work of the program.
+/// The work that the program is doing.
 enum CurrentWork {
-    /// No work whose end must be reported.
+    /// No work that an interruption must mention.
     None,
     /// A simulation or a calibration that saves no runs.
     Unsaved,
-    /// A study that saves its runs, and a description of their total number.
+    /// A study that saves its runs, with a description of their total number.
     Study(SavedRuns, String),
 }
 
 impl CurrentWork {
-    /// Returns the message after a signal.
+    /// Returns the message to print after a signal.
     fn last_words(&self) -> String {
         let interrupted = "interrupted; no results were written\n";
         match self {
@@ -43,7 +43,7 @@ impl CurrentWork {
     }
 }
 
-/// Returns the line about saved runs; empty if there are none.
+/// Returns the line about saved runs. Empty if there are none.
 pub(super) fn saved(runs: usize, of_all: &str) -> String {
     match runs {
         0 => String::new(),
@@ -56,23 +56,23 @@ pub(super) fn saved(runs: usize, of_all: &str) -> String {
     }
 }
 
-/// Starts to listen for signals.
+/// Starts listening for signals.
 pub(super) fn listen() -> Result<(), Failure> {
     let listening = ctrlc::set_handler(|| fleetsim::io::abandon(end));
     listening.map_err(|error| Failure::Machine(format!("cannot listen for signals: {error}")))
 }
 
-/// Registers a study with these saved runs for the message after a signal; `of_all` describes their total number.
+/// Registers a study with its saved runs for the message after a signal. `of_all` describes the total number of runs.
 pub(super) fn study_begins(runs: SavedRuns, of_all: String) {
     set(CurrentWork::Study(runs, of_all));
 }
 
-/// Registers that no study is in progress any more.
+/// Registers that no study is in progress.
 pub(super) fn study_ended() {
     set(CurrentWork::None);
 }
 
-/// Does work that saves no runs, unless it is part of a study.
+/// Does work that saves no runs, and registers it unless it is part of a study.
 pub(super) fn during<T>(work: impl FnOnce() -> T) -> T {
     let is_own = matches!(
         *WORK.lock().unwrap_or_else(PoisonError::into_inner),
@@ -92,7 +92,7 @@ fn set(work: CurrentWork) {
     *WORK.lock().unwrap_or_else(PoisonError::into_inner) = work;
 }
 
-/// Ends the program. Nothing more is saved or published.
+/// Ends the program without saving or publishing anything more.
 fn end() {
     let work = WORK.lock().unwrap_or_else(PoisonError::into_inner);
     let last_words = work.last_words();

@@ -23,11 +23,11 @@ impl Default for MemoryArgs {
 }
 
 impl MemoryArgs {
-    /// Returns the number of threads: the requested number, by default one for each core, or fewer if these need too
-    /// much memory. Results do not depend on it.
+    /// Returns the number of threads: the requested number (by default one for each core), or fewer if they would need
+    /// too much memory. Results do not depend on the number.
     ///
     /// # Errors
-    /// Returns an error if one run at a time needs too much memory.
+    /// Returns an error if a single run needs too much memory.
     pub(super) fn threads(
         self,
         estimate: &MemoryEstimate,
@@ -50,7 +50,7 @@ impl MemoryArgs {
     }
 }
 
-/// Returns the error with the option that allows the required memory.
+/// Returns the error, with the option that permits the required memory.
 fn too_much(refused: &TooMuchMemory) -> Failure {
     Failure::Usage(format!(
         "this cannot be simulated: {refused}\n  make it smaller, or allow more with `{}`",
@@ -58,7 +58,7 @@ fn too_much(refused: &TooMuchMemory) -> Failure {
     ))
 }
 
-/// Returns the option that allows this memory.
+/// Returns the option that permits this memory.
 pub(super) fn option(needed: Bytes) -> String {
     let gigabytes = needed.get().div_ceil(1_000_000_000);
     format!("--memory {gigabytes}GB")

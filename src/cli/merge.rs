@@ -1,8 +1,8 @@
 //! `fleetsim merge`: merges the results of a study whose runs were simulated as shards.
 //!
-//! The command in the shards is run again with their runs instead of simulations, so that the results are those of a
-//! single run, byte for byte. Runs that no shard could know are simulated: the displayed run of each variant, for its
-//! details, and runs whose number depends on the results of others.
+//! The command recorded in the shards is repeated with the shards' runs instead of simulations, so the results are
+//! byte for byte those of an unsharded command. Runs that shards cannot contain are simulated: the displayed run of
+//! each variant (for its details), and runs whose number depends on other results.
 
 use std::path::PathBuf;
 
@@ -66,7 +66,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
 }
 
 impl MergeArgs {
-    /// Makes the command take its runs from the shards.
+    /// Sets up the command to use the runs in the shards.
     fn complete(&self, simulate: &mut SimulateArgs, set: ShardSet) -> Result<(), Failure> {
         if let Some(experiment) = &self.experiment {
             simulate.experiment.experiment.clone_from(experiment);

@@ -1,8 +1,8 @@
 //! The command line: arguments and exit codes.
 //!
-//! Results go to stdout, progress and errors to stderr. Exit codes: 0 success; 1 the file system failed, or results
-//! must not be written to the folder; 2 wrong usage, or an input that is missing, damaged or invalid; 99 a limit of
-//! the experiment was exceeded or is undecided, or a plan has no certain answer; 130 interrupted.
+//! Results are printed to stdout, progress and errors to stderr. Exit codes: 0 success; 1 the file system failed, or
+//! results must not be written to the folder; 2 wrong usage, or an input that is missing, damaged or invalid; 99 a
+//! limit of the experiment was exceeded or is undecided, or a plan has no certain answer; 130 interrupted.
 
 mod assumptions;
 mod calibrate;
@@ -123,7 +123,7 @@ enum Command {
     },
 }
 
-/// The experiment, with values that override its own.
+/// The experiment, and values that override its settings.
 #[derive(Args, Debug, Default)]
 struct ExperimentArgs {
     /// Folder of the experiment, or its experiment.yaml
@@ -164,18 +164,18 @@ struct SimulateArgs {
     format: OutputFormat,
     #[command(flatten)]
     shard: shard::ShardArgs,
-    /// Set by `fleetsim reproduce`.
+    /// Whether `fleetsim reproduce` runs the command.
     #[arg(skip)]
     reproduce: bool,
-    /// Set by `fleetsim merge`.
+    /// The shards that `fleetsim merge` merges, if it runs the command.
     #[arg(skip)]
     merged: Option<ShardSet>,
-    /// The options that the results record.
+    /// The options to record in the results.
     #[arg(skip)]
     recorded: Vec<String>,
 }
 
-/// The options of the machine, which a repeated run takes from the command line instead of from the recorded command.
+/// Options for the machine, which a repeated command takes from the command line instead of from the recorded command.
 #[derive(Args, Debug)]
 struct Again {
     /// Number of threads; does not affect results [default: all cores]
@@ -188,7 +188,7 @@ struct Again {
     allow_commands: bool,
 }
 
-/// The format of stdout.
+/// The format of the standard output.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 enum OutputFormat {
     /// Text for people
@@ -204,7 +204,7 @@ enum Failure {
     /// The experiment is invalid or cannot be read.
     #[error("the experiment is invalid")]
     Input(#[from] LoadError),
-    /// This build does not support the requested feature.
+    /// The usage is wrong, or this build does not support the requested feature.
     #[error("{0}")]
     Usage(String),
     /// Results, charts or the page cannot be written or read.
@@ -213,23 +213,23 @@ enum Failure {
     /// The shards do not form a complete study.
     #[error(transparent)]
     Shards(#[from] ShardError),
-    /// A shard has nothing more to do.
+    /// A shard is complete, and nothing remains to be done.
     #[error("the remaining runs belong to other shards; simulate these, and merge all of them")]
     OtherShards,
-    /// Another failure of the machine.
+    /// Another failure of the machine or the file system.
     #[error("{0}")]
     Machine(String),
-    /// Existing results differ from those that the program computes.
+    /// Existing results differ from the newly computed ones.
     #[error("{place}: not reproduced; differs in {files}")]
     Different { place: String, files: String },
-    /// The results exceed an asserted limit, or have too few runs to decide; they are written and printed.
+    /// The results exceed an asserted limit, or have too few runs to decide. They are written and printed.
     #[error("an asserted limit was exceeded, or has too few runs to decide")]
     Assertion,
-    /// No setting meets all limits of a plan; contains the worlds if there are several. The plan is written and
-    /// printed.
+    /// No setting meets all limits of a plan. Contains the affected worlds if there are several. The plan is written
+    /// and printed.
     #[error("no setting meets every limit and completes in every run{}", in_worlds(.0))]
     NoSetting(Vec<String>),
-    /// The runs of a plan do not show which setting is the best; contains the worlds if there are several.
+    /// The runs of a plan do not show which setting is best. Contains the affected worlds if there are several.
     #[error("the runs do not show which setting is the best{}", in_worlds(.0))]
     Uncertain(Vec<String>),
 }
@@ -253,14 +253,14 @@ impl Failure {
             Self::Record(_) | Self::Machine(_) | Self::Different { .. } | Self::OtherShards => 1,
             Self::Shards(ShardError::Results(_)) => 1,
             Self::Input(_) | Self::Usage(_) | Self::Shards(_) => 2,
-            // The exit code of k6, so that a pipeline can distinguish it from a crash.
+            // The same exit code as k6 uses, so that a pipeline can distinguish an exceeded limit from a crash.
             Self::Assertion | Self::NoSetting(_) | Self::Uncertain(_) => 99,
         }
     }
 
     fn print(&self) {
         match self {
-            // The error has its own layout: a snippet for each problem, possibly in colours.
+            // This error has its own layout, with a snippet for each problem and optional colours.
             Self::Input(error) => {
                 let problems = error.problems.len();
                 let count = if problems > 1 {
@@ -323,7 +323,7 @@ impl Command {
         }
     }
 
-    /// Returns the options that the results of a command record. `None` for other commands.
+    /// Returns the options that the results of a command record. `None`: the command records no options.
     fn recorded(&mut self) -> Option<&mut Vec<String>> {
         match self {
             Self::Calibrate(args) => Some(&mut args.recorded),
@@ -391,7 +391,7 @@ impl ExperimentArgs {
         Ok(load(&self.experiment, &self.overrides())?)
     }
 
-    /// Rejects an experiment that starts commands which were not allowed or do not exist.
+    /// Rejects an experiment that starts commands that were not allowed or do not exist.
     fn allow_commands(&self, experiment: &Experiment) -> Result<(), Failure> {
         for variant in &experiment.variants {
             if let Some(command) = variant.scenario.strategy.command()
@@ -417,19 +417,19 @@ impl SimulateArgs {
     /// Returns the number of threads for a study that needs this much memory.
     ///
     /// # Errors
-    /// Returns an error if it needs too much.
+    /// Returns an error if the study needs too much memory.
     fn threads_for(&self, estimate: &MemoryEstimate) -> Result<Option<u16>, Failure> {
         self.memory.threads(estimate, self.threads)
     }
 
-    /// Returns the folder of the whole study's results.
+    /// Returns the results folder of the whole study.
     fn target(&self, provenance: &Provenance) -> PathBuf {
         self.out
             .clone()
             .unwrap_or_else(|| Path::new("results").join(&provenance.experiment))
     }
 
-    /// Repeats the work, for comparison with the results in `folder`.
+    /// Repeats the command for comparison with the results in `folder`. `ours`: the options for the machine.
     fn again(&mut self, folder: &Path, ours: &Again) {
         self.experiment.allow_commands = ours.allow_commands;
         self.threads = ours.threads;

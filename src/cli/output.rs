@@ -1,8 +1,7 @@
 //! Writes to the terminal and to the files that options name.
 //!
-//! All text for the terminal passes through one place, which escapes control characters. A file is written under a
-//! temporary name and renamed, so that a failure leaves the old file. A reader that closes the pipe does not cause an
-//! error.
+//! All text for the terminal passes through this module, which escapes control characters. A file is written under a
+//! temporary name and renamed, so a failure leaves the old file unchanged. A closed pipe is not an error.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Error, ErrorKind, IsTerminal, Write, stderr, stdout};
@@ -19,7 +18,7 @@ use super::Failure;
 /// The name of standard output in options that take a file.
 pub(crate) const STANDARD: &str = "-";
 
-/// Prints results. A closed pipe, as with `head`, is not a failure; a full disk is.
+/// Prints results. A closed pipe (as with `head`) is not an error; a full disk is.
 pub(super) fn out(text: &str) -> Result<(), Failure> {
     let mut stdout = stdout().lock();
     let written = stdout.write_all(printable(text).as_bytes());
@@ -31,7 +30,7 @@ pub(super) fn out(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Waits for this time. Returns false as soon as nobody reads standard output any more, as after `head` has exited.
+/// Waits for this time. Returns false as soon as the reader of standard output has closed it, such as `head` on exit.
 pub(super) fn wait(time: Duration) -> bool {
     #[cfg(unix)]
     {
@@ -61,12 +60,12 @@ pub(crate) fn err(text: &str) {
     styled_err(&printable(text));
 }
 
-/// Prints text with colours, which may contain no other control characters.
+/// Prints text that may contain colours, but no other control characters.
 pub(crate) fn styled_err(text: &str) {
     let _ = stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes the asserted limits of these results as a JUnit report, if a file is named. For `inputs` see [`file`].
+/// Writes the asserted limits in these results as a JUnit report, if a file is named. `inputs` are passed to [`file`].
 pub(crate) fn junit(
     to: Option<&Path>,
     results: &Results,
@@ -78,7 +77,7 @@ pub(crate) fn junit(
     written.map_err(|error| failure(&error, to))
 }
 
-/// Checks, before any work, that [`junit`] can write its file.
+/// Checks before any other work that [`junit`] can write its file.
 pub(crate) fn check_junit(to: Option<&Path>, inputs: &[PathBuf]) -> Result<(), Failure> {
     let Some(to) = to else { return Ok(()) };
     check_writable(to, inputs).map_err(|error| failure(&error, to))
@@ -91,7 +90,7 @@ fn check_writable(to: &Path, inputs: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the files of the experiment that a user `named`.
+/// Returns the files of an experiment, which the user named as `named`.
 pub(crate) fn inputs(named: &Path, experiment: &Experiment) -> Vec<PathBuf> {
     let folder = if named.is_dir() {
         named
@@ -102,11 +101,12 @@ pub(crate) fn inputs(named: &Path, experiment: &Experiment) -> Vec<PathBuf> {
     inputs.map(|input| folder.join(&input.path)).collect()
 }
 
-/// Writes the output of an option: to standard output, to a device or pipe, or to a file, which is replaced as a
-/// whole. Links are followed.
+/// Writes an option's output to standard output, a device, a pipe, or a file, which is replaced as a whole. Symbolic
+/// links are followed.
 ///
 /// # Errors
-/// Returns an error if the file is one of the `inputs` or inside one, belongs to results, or cannot be written.
+/// Returns an error if the file is one of the `inputs` or inside one of them, belongs to results, or cannot be
+/// written.
 pub(crate) fn file(
     to: &Path,
     inputs: &[PathBuf],
@@ -132,20 +132,20 @@ pub(crate) fn file(
     uninterrupted(|| fs::rename(temporary.path(), &target.path))
 }
 
-/// A file to write or replace, with links resolved.
+/// A file to write or replace, with symbolic links resolved.
 struct TargetFile {
     path: PathBuf,
-    /// The file that is replaced.
+    /// The metadata of the file that is replaced, if there is one.
     old: Option<Metadata>,
 }
 
-/// A hidden file in the folder of another one, locked while this process writes it.
+/// A hidden file in the same folder as the target, locked while this process writes it.
 struct PartialFile {
     out: BufWriter<File>,
     temporary: Temporary,
 }
 
-/// Returns the file to write. `None`: standard output, a device or a pipe.
+/// Returns the file to write. `None`: the output is standard output, a device or a pipe.
 fn target_file(to: &Path, inputs: &[PathBuf]) -> io::Result<Option<TargetFile>> {
     if to == Path::new(STANDARD) {
         return Ok(None);
@@ -186,7 +186,7 @@ fn is_in_results(file: &Path) -> bool {
     folders.any(|folder| folder.join(PROVENANCE_FILE).exists())
 }
 
-/// Writes to standard output; a terminal gets all text in one piece, escaped.
+/// Writes to standard output. On a terminal, the text is escaped and written in one piece.
 fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut stdout = stdout().lock();
     if stdout.is_terminal() {
@@ -199,7 +199,7 @@ fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result
     out.flush()
 }
 
-/// Creates a hidden file in the folder of `place`. Those of killed processes are removed.
+/// Creates a hidden file in the same folder as `place`, and removes hidden files of killed processes.
 fn partial_file(place: &Path) -> io::Result<PartialFile> {
     let name = place.file_name().unwrap_or_default().to_string_lossy();
     let start = format!(".{name}.fleetsim-");
@@ -216,7 +216,7 @@ fn partial_file(place: &Path) -> io::Result<PartialFile> {
     unreachable!("a folder has fewer files")
 }
 
-/// Creates a file and locks it. `None`: another process treated the file as abandoned before it was locked.
+/// Creates and locks a file. `None`: another process treated the file as abandoned before it was locked.
 fn create_locked(path: &Path) -> io::Result<Option<PartialFile>> {
     let file = File::create_new(path)?;
     let temporary = Temporary::new(path.to_owned());
@@ -230,7 +230,7 @@ fn create_locked(path: &Path) -> io::Result<Option<PartialFile>> {
 }
 
 /// Removes the hidden files of killed processes, whose names are `start` and two numbers. Files that cannot be removed
-/// stay.
+/// are left.
 fn remove_abandoned(place: &Path, start: &str) {
     let Some(Ok(entries)) = place.parent().map(fs::read_dir) else {
         return;
@@ -245,7 +245,7 @@ fn remove_abandoned(place: &Path, start: &str) {
     }
 }
 
-/// Returns whether a name is `start` and two numbers, for the process and the attempt.
+/// Returns whether a name is `start` followed by two numbers, for the process and the attempt.
 fn is_partial_name(name: &str, start: &str) -> bool {
     let numbers = name
         .strip_prefix(start)
@@ -275,12 +275,12 @@ pub(crate) fn failure(error: &Error, place: &Path) -> Failure {
     Failure::Machine(format!("cannot write {name}: {error}"))
 }
 
-/// Returns whether stderr uses colours: it is a terminal and `NO_COLOR` is not set.
+/// Returns whether stderr uses colours: it is a terminal, and `NO_COLOR` is not set.
 pub(crate) fn stderr_has_colour() -> bool {
     stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Returns an error with its causes, in one line.
+/// Returns an error with its causes on one line.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -294,7 +294,8 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The width of the terminal in columns; 100 if stdout is not a terminal, so that files look the same everywhere.
+/// Returns the width of the terminal in columns, or 100 if stdout is not a terminal, so that files do not depend on
+/// the terminal.
 pub(crate) fn width() -> usize {
     const DEFAULT: usize = 100;
     if stdout().is_terminal() {
@@ -304,7 +305,7 @@ pub(crate) fn width() -> usize {
     }
 }
 
-/// Formats an integer with thousands separators: `1,000`.
+/// Formats an integer with thousands separators, such as `1,000`.
 pub(crate) fn grouped(number: u64) -> String {
     indicatif::HumanCount(number).to_string()
 }

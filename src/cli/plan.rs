@@ -35,7 +35,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
         .plan
         .clone()
         .expect("a planned experiment has a plan");
-    // The upper bound, which is seldom reached: the search decides how many runs it needs.
+    // An upper bound that is seldom reached, because the search decides how many runs it needs.
     let runs = run_count_at_most(&experiment, &wanted, args.compare_exhaustive);
     let estimate = MemoryEstimate::of_search(&experiment, runs);
     let threads = args.simulate.threads_for(&estimate)?;
@@ -85,7 +85,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     judged(&found.plan)
 }
 
-/// Returns an error unless the runs show the best setting of every question.
+/// Returns an error unless the runs determine the best setting for every question.
 fn judged(plan: &PlanRecord) -> Result<(), Failure> {
     if plan.is_answered() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The precision that a study reached, for the provenance of its results and as text.
+//! The precision that a study reached, as text and for the provenance of its results.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) fn asked(precision: &Precision) -> PrecisionAsked {
     }
 }
 
-/// Returns the precision of each variant, and the text that reports it.
+/// Returns the precision of each variant, and a text that reports it.
 pub(super) fn found(
     precision: &Precision,
     variants: &[VariantRecord],
@@ -74,8 +74,8 @@ fn summary(precision: &Precision, found: &[PrecisionFound]) -> String {
     )
 }
 
-/// Returns a text such as `completion_s ±7.3%`; for a measure that some runs lack, with the number of runs that have
-/// it.
+/// Returns a text such as `completion_s ±7.3%`. If some runs lack the measure, the text includes the number of runs
+/// that have it.
 fn in_words(judged: &MeasurePrecision, runs: u32) -> String {
     let MeasurePrecision {
         measure,

@@ -1,6 +1,6 @@
-//! Progress of a study: an estimate in one line before the longest part, and a bar on a terminal.
+//! Progress of a study: a one-line estimate before the longest part, and a progress bar on a terminal.
 //!
-//! Runs of different variants take very different times, so remaining runs are weighted: by the mean time of finished
+//! Runs of different variants take very different times, so remaining runs are weighted by the mean time of finished
 //! runs of the same variant or, before one has finished, by the number of events. Progress does not affect results.
 
 use std::collections::HashMap;
@@ -17,18 +17,18 @@ use itertools::izip;
 
 use super::output::{self, grouped};
 
-/// Minimum duration of a study for an estimate.
+/// Minimum duration of a study for which an estimate is printed.
 const LONG: Duration = Duration::from_secs(10);
 
 /// Shows the progress of a study on stderr.
 pub(super) struct StudyProgress {
     bar: ProgressBar,
     state: Arc<Mutex<StudyTimings>>,
-    /// The upper bound of the number of runs, if that is not known in advance.
+    /// The upper bound for the number of runs, if the number is not known in advance.
     most: Option<u64>,
 }
 
-/// Timings of a study so far.
+/// Timings of a study's finished runs.
 #[derive(Debug, Default)]
 struct StudyTimings {
     threads: usize,
@@ -42,36 +42,36 @@ struct StudyTimings {
 struct VariantTimings {
     at_hand: u32,
     wanted: u32,
-    /// Whether the detailed run at the end is done.
+    /// Whether the detailed run at the end has finished.
     detailed: bool,
-    /// Whether the runs keep their details, so that there is no detailed run.
+    /// Whether all runs record their details, so that no separate detailed run is needed.
     has_details: bool,
-    /// Number of timed runs, and their total time.
+    /// Number of timed runs of the variant. Their total time is in the next field.
     timed: u32,
     took: Duration,
-    /// Events of its first run.
+    /// Number of events in the variant's first run.
     events: u64,
 }
 
 impl VariantTimings {
-    /// The number of remaining runs, including the detailed one.
+    /// Returns the number of remaining runs, including the detailed one.
     fn runs_left(&self) -> u32 {
         let needs_details = !self.detailed && !self.has_details;
         self.wanted.saturating_sub(self.at_hand) + u32::from(needs_details)
     }
 }
 
-/// Numbers of runs over all variants.
+/// Counts of runs over all variants.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct RunCounts {
     at_hand: u64,
     wanted: u64,
 }
 
-/// The bar on stderr, if there is one.
+/// The progress bar on stderr, if there is one.
 static SHOWN: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
 
-/// Returns a bar on stderr that looks like `template`; silent if stderr is not a terminal.
+/// Returns a progress bar on stderr with this `template`. It is hidden if stderr is not a terminal.
 pub(super) fn bar(bar: ProgressBar, template: &str) -> ProgressBar {
     let bar = bar
         .with_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
@@ -84,7 +84,7 @@ fn show(bar: &ProgressBar) {
     *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.downgrade());
 }
 
-/// Removes the bar, if there is one.
+/// Removes the progress bar, if there is one.
 pub(super) fn clear() {
     let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(bar) = shown.as_ref().and_then(WeakProgressBar::upgrade) {
@@ -92,7 +92,7 @@ pub(super) fn clear() {
     }
 }
 
-/// Returns a part of the bar that `write` writes from the timings.
+/// Returns a part of the progress bar that `write` derives from the timings.
 fn shown_timings(
     state: &Arc<Mutex<StudyTimings>>,
     write: fn(&StudyTimings, &mut dyn fmt::Write) -> fmt::Result,
@@ -104,8 +104,8 @@ fn shown_timings(
 }
 
 impl StudyProgress {
-    /// Creates the progress of a study of `variants` on `threads` threads. `most` is the upper bound of runs if it may
-    /// need more.
+    /// Creates the progress of a study with `variants` on `threads` threads. `most` is an upper bound for the number
+    /// of runs, if that is not fixed.
     pub(super) fn new(variants: usize, threads: usize, most: Option<u64>) -> Self {
         let variants = vec![VariantTimings::default(); variants];
         let state = Arc::new(Mutex::new(StudyTimings {
@@ -123,12 +123,13 @@ impl StudyProgress {
         Self { bar, state, most }
     }
 
-    /// Removes the bar.
+    /// Removes the progress bar.
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 
-    /// Changes the state and updates the bar. The bar locks the state while it draws, so the lock is released first.
+    /// Changes the state and updates the progress bar. The bar locks the state while it draws, so the lock is released
+    /// first.
     fn update<T>(&self, change: impl FnOnce(&mut StudyTimings) -> T) -> T {
         let mut state = self.state.lock().expect("no holder panics");
         let result = change(&mut state);
@@ -206,8 +207,8 @@ impl StudyTimings {
         }
     }
 
-    /// Returns the estimate of a long study, once its first runs are known. `None`: it is short, or was estimated
-    /// before.
+    /// Returns the estimate for a long study, once its first runs have finished. `None`: the study is short, or the
+    /// estimate was already printed.
     fn first_estimate(
         &mut self,
         firsts: &[&RunRecord],
@@ -222,7 +223,7 @@ impl StudyTimings {
         (left > LONG).then(|| estimate(self, left, results_bytes(firsts, wanted), most))
     }
 
-    /// Returns the expected time of a run of this variant.
+    /// Returns the expected duration of a run of this variant.
     fn each(&self, variant: &VariantTimings) -> Duration {
         if variant.timed > 0 {
             return variant.took / variant.timed;
@@ -250,7 +251,7 @@ impl StudyTimings {
         done
     }
 
-    /// Returns the remaining time on one thread.
+    /// Returns the remaining time if one thread did all the work.
     fn work_left(&self) -> Duration {
         let mut left = Duration::ZERO;
         for variant in &self.variants {
@@ -259,7 +260,7 @@ impl StudyTimings {
         left
     }
 
-    /// Returns the remaining time on all threads. `None` before a run has finished.
+    /// Returns the remaining time on all threads. `None`: no run has finished yet.
     fn left(&self) -> Option<Duration> {
         if self.variants.iter().all(|variant| variant.timed == 0) {
             return None;
@@ -277,8 +278,8 @@ impl StudyTimings {
     }
 }
 
-/// Returns the expected time of the statistics of these numbers of runs, which one thread computes: for each run, each
-/// measure and its difference are resampled, and compared measures once more for each pair of variants.
+/// Returns the expected duration of the statistics for these numbers of runs, which one thread computes: for each run,
+/// each measure and its difference are resampled, and compared measures once more for each pair of variants.
 fn statistics(wanted: &[u32]) -> Duration {
     const SAMPLE: u32 = 100;
     const COMPARED: usize = 8;
@@ -294,7 +295,7 @@ fn statistics(wanted: &[u32]) -> Duration {
     once * times as u32
 }
 
-/// Returns the estimate in one line.
+/// Returns the estimate as one line.
 fn estimate(state: &StudyTimings, left: Duration, results: Bytes, most: Option<u64>) -> String {
     let RunCounts { at_hand, wanted } = state.runs();
     let saved = if at_hand > state.variants.len() as u64 {
@@ -322,7 +323,7 @@ fn estimate(state: &StudyTimings, left: Duration, results: Bytes, most: Option<u
         in_words(left),
         state.threads,
         plural_ending(state.threads),
-        // Rounded to megabytes.
+        // The size is rounded to megabytes.
         (results.get() as f64 / 1e6).round().max(1.0),
     )
 }
@@ -333,14 +334,14 @@ const fn plural_ending(count: usize) -> &'static str {
 
 /// Returns the expected size of the results folder, from the first run of every variant.
 fn results_bytes(firsts: &[&RunRecord], wanted: &[u32]) -> Bytes {
-    // Bytes of a row: averages over the results of the experiments 01, 02, 04 and 05 of this repository. Whole folders
+    // Bytes for each row: averages over the results of experiments 01, 02, 04 and 05 in this repository. Whole folders
     // are 0.9 to 1.6 times as large.
     const RUN: u64 = 350;
     const SUMMARY: u64 = 250;
     const BIN: u64 = 160;
     const CLUSTER: u64 = 180;
     const PASS: u64 = 80;
-    // Six charts as SVG and PNG: 0.2 MB each, plus a part for each variant.
+    // Six charts as SVG and PNG: 0.2 MB each, plus a share for each variant.
     const CHARTS: u64 = 1_200_000;
     const CHARTS_OF_VARIANT: u64 = 150_000;
     let mut bytes = CHARTS;
@@ -356,7 +357,7 @@ fn results_bytes(firsts: &[&RunRecord], wanted: &[u32]) -> Bytes {
     Bytes::new(bytes)
 }
 
-/// Formats a duration for people: `40 s`, `2 min`, `1.5 h`.
+/// Formats a duration for people, such as `40 s`, `2 min` or `1.5 h`.
 fn in_words(duration: Duration) -> String {
     match duration.as_secs_f64() {
         seconds @ ..10.0 => format!("{} s", seconds.ceil()),
@@ -398,8 +399,8 @@ mod tests {
                 spent(0, 0, 0, 130),
             ],
         );
-        // 11 · 1 s + 1 · 60 s + 21 runs of 130 events, at 65 s for 5 · 1,000 + 60,000 events: 0.13 s each. On two
-        // threads.
+        // 11 · 1 s + 1 · 60 s + 21 runs with 130 events, at 65 s for 5 · 1,000 + 60,000 events: 0.13 s each. Two
+        // threads share the work.
         let left = state.left().expect("runs have ended");
         assert!(
             (left.as_secs_f64() - (11.0 + 60.0 + 21.0 * 0.13) / 2.0).abs() < 1e-6,
@@ -412,7 +413,7 @@ mod tests {
         assert_eq!(state.runs(), runs);
         state.ended(Job::Run((0, 10)), Duration::from_secs(7));
         state.ended(Job::Detail(1), Duration::from_secs(60));
-        // Six runs took 12 s; nine and the detailed run remain.
+        // Six runs took 12 s; nine runs and the detailed run remain.
         let left = state.left().expect("runs have ended");
         let each = 132.0 / (6.0 * 1000.0 + 2.0 * 60_000.0) * 130.0;
         let expected = (10.0 * 2.0 + 21.0 * each) / 2.0;
@@ -447,8 +448,8 @@ mod tests {
             ..VariantTimings::default()
         };
         let state = state(2, &[variant; 8]);
-        // Nineteen runs and a detail of 12 s, of eight variants, on two threads: 960 s for 152 runs; 1592 would be 2.8
-        // h.
+        // Nineteen runs and a detailed run of 12 s each, for eight variants on two threads: 960 s for 152 runs; 1592
+        // runs would take 2.8 h.
         let left = state.left().expect("runs have ended");
         assert_eq!(
             estimate(&state, left, Bytes::new(14_300_000), None),

@@ -1,7 +1,7 @@
-//! The command that results or shards record, and its files. All of it may come from a stranger.
+//! The command recorded in results or shards, and its files. All of it may come from a stranger.
 //!
-//! A recorded command has the options that affect results, as the user gave them. Only the names of the inputs are
-//! taken from it: not the output folder, permissions, or the number of threads.
+//! A recorded command has the options that affect results, as the user gave them. Paths are taken from it only for
+//! inputs; the output folder, permissions and the number of threads never are.
 
 use std::ffi::OsString;
 
@@ -15,10 +15,10 @@ const OWN: [&str; 9] = [
     "out", "replace", "threads", "memory", "format", "shard", "round", "junit", "details",
 ];
 
-/// An option without effect on results that is recorded for readers and ignored.
+/// An option that does not affect results. It is recorded for readers, and ignored when the command is repeated.
 pub(super) const ALLOW_COMMANDS: &str = "allow-commands";
 
-/// Parses a command line, with the options that its results will record.
+/// Parses a command line, and determines the options that its results will record.
 pub(super) fn parsed(
     words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<Command, Error> {
@@ -37,7 +37,7 @@ pub(super) fn parsed(
 /// Returns the recorded command.
 ///
 /// # Errors
-/// Returns an error if it is not a command that fleetsim records.
+/// Returns an error if the text is not a command that fleetsim records.
 pub(super) fn command(recorded: &str) -> Result<Command, Failure> {
     let words = shell::words(recorded);
     let Ok((_, options)) = read(&words) else {
@@ -57,18 +57,18 @@ pub(super) fn command(recorded: &str) -> Result<Command, Failure> {
     Err(refused(recorded, "be one that this program can run"))
 }
 
-/// Returns the error for a recorded command, with the form that it `must` have.
+/// Returns the error for a recorded command. `must` describes the form that it must have.
 fn refused(recorded: &str, must: &str) -> Failure {
     Failure::Usage(format!("the recorded command `{recorded}` must {must}"))
 }
 
-/// An option on the command line, with one of its values.
+/// An option on the command line, and one of its values.
 struct GivenOption {
     long: String,
     value: Option<String>,
 }
 
-/// Returns a command, and its given options in their order.
+/// Returns a command, and its options in the given order.
 fn read(
     words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<(Command, Vec<GivenOption>), Error> {
@@ -104,7 +104,7 @@ fn given(arg: &Arg, matches: &ArgMatches) -> Vec<(usize, GivenOption)> {
     if values.is_empty() {
         values.push(None);
     }
-    // An option without its optional value has no index, and comes last.
+    // An option without its optional value has no index, and is placed last.
     let indices = matches.indices_of(id).into_iter().flatten();
     let mut given = Vec::new();
     for (index, value) in indices.chain([usize::MAX]).zip(values) {
@@ -118,7 +118,7 @@ fn given(arg: &Arg, matches: &ArgMatches) -> Vec<(usize, GivenOption)> {
 mod tests {
     use super::*;
 
-    /// Any new option must affect results, or be rejected in a stranger's command.
+    /// Any new option must either affect results, or be rejected in a stranger's command.
     #[test]
     fn the_options_that_a_stranger_may_set_are_known() {
         let mut found: Vec<String> = Vec::new();

@@ -1,6 +1,6 @@
 //! `fleetsim report`: redraws the charts of existing results or of a plan, and prints the comparison or the plan.
 //!
-//! Nothing is simulated: charts and comparison come from the tables, which stay unchanged.
+//! Nothing is simulated: charts and comparison are derived from the tables, which do not change.
 
 use std::path::{Path, PathBuf};
 
@@ -84,10 +84,10 @@ impl ResultsKind {
     }
 }
 
-/// Results whose charts are drawn.
+/// Results whose charts have been redrawn.
 enum DrawnResults {
     Study(Box<report::Results>),
-    /// Other results, as text.
+    /// Other results, printed as text.
     Text(String),
 }
 

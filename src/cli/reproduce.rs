@@ -1,7 +1,7 @@
 //! `fleetsim reproduce`: runs experiments and calibrations again and compares every file with existing results.
 //!
-//! Results often lack their large files, whose checksums are still in `provenance.json`. Missing files are added if
-//! all others are identical, byte for byte. Otherwise nothing changes, and the files that differ are listed.
+//! Results often lack their large files, but `provenance.json` still contains the checksums. Missing files are added
+//! if all others are byte for byte identical. Otherwise nothing changes, and the differing files are listed.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     )))
 }
 
-/// Runs the command that produced the results in `folder`, with these threads and this permission.
+/// Runs the command that produced the results in `folder`. `again` contains the number of threads and the permission.
 fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
     restore(folder)?;
     let provenance = Provenance::of_results(folder)?;

@@ -1,5 +1,6 @@
-//! Files of a revision of a git repository: `main:rollouts/shop`. The `git` program reads them from the object store
-//! of the repository that contains the current folder; nothing is checked out, and the work tree does not change.
+//! Files in a revision of a git repository, such as `main:rollouts/shop`. The `git` program reads them from the object
+//! store of the repository that contains the current folder; nothing is checked out, and the work tree does not
+//! change.
 //!
 //! [`Repository`] prevents git from starting programs that the repository's configuration names.
 
@@ -8,16 +9,17 @@ use std::path::{Component, Path, PathBuf};
 use fleetsim::io::{EntryKind, MOST_BYTES, Repository, RevisionEntry};
 
 /// Returns the file of an experiment in a revision, if the text is `REVISION:PATH`. The path is a folder with an
-/// `experiment.yaml`, or the file, relative to the current folder. `None`: it is a path of the file system, and there
-/// is no such revision.
+/// `experiment.yaml`, or the file, relative to the current folder. `None`: the text is a path in the file system, and
+/// no such revision exists.
 ///
 /// # Errors
-/// Returns an error if there is no such revision, or no such path in it.
+/// Returns an error if neither the revision nor a file with this name exists, or the revision does not contain the
+/// path.
 pub(super) fn experiment(place: &Path) -> Result<Option<PathBuf>, String> {
     let Some((revision, path)) = parts(place) else {
         return Ok(None);
     };
-    // `C:\rollout` of Windows is a path, and a text like an option is not a revision.
+    // `C:\rollout` on Windows is a path, and a text that looks like an option is not a revision.
     if revision.len() < 2 || revision.starts_with('-') {
         return Ok(None);
     }
@@ -27,8 +29,8 @@ pub(super) fn experiment(place: &Path) -> Result<Option<PathBuf>, String> {
         Err(_) if place.exists() => return Ok(None),
         Err(error) => return Err(format!("{nothing}, and {error}")),
     };
-    // A revision takes precedence over a path of the same name, which a change under review could add. No revision has
-    // a name like `./main`.
+    // A revision takes precedence over a path with the same name, because a change under review could add such a path.
+    // No revision has a name like `./main`.
     if !current.repository.has_revision(revision)? {
         if place.exists() {
             return Ok(None);
@@ -47,7 +49,7 @@ pub(super) fn experiment(place: &Path) -> Result<Option<PathBuf>, String> {
     }))
 }
 
-/// Reads `REVISION:PATH`.
+/// Reads the file at `REVISION:PATH`.
 pub(super) fn open(place: &Path) -> Result<Vec<u8>, String> {
     let Some((revision, path)) = parts(place) else {
         return Err(
@@ -75,7 +77,7 @@ fn parts(place: &Path) -> Option<(&str, &Path)> {
 /// The current folder in the work tree of its repository.
 struct CurrentFolder {
     repository: Repository,
-    /// The path below the top of the work tree.
+    /// The folder's path below the top of the work tree.
     below: PathBuf,
 }
 
@@ -104,8 +106,8 @@ impl CurrentFolder {
     }
 }
 
-/// Converts a path relative to a folder of the work tree to one relative to the top, without `.` and `..`. `None`: it
-/// leads out of the work tree.
+/// Converts a path relative to a folder of the work tree to a path relative to the top, without `.` and `..`. `None`:
+/// the path leaves the work tree.
 fn from_top(folder: &Path, path: &Path) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for part in folder.components().chain(path.components()) {

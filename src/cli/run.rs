@@ -32,7 +32,8 @@ pub(super) struct RunArgs {
     pub(super) detail: DetailArgs,
 }
 
-/// Returns the notes on the strategies for a reader of the results, a line for each note with its strategies.
+/// Returns the notes on the strategies for readers of the results: one line for each note, with the strategies it
+/// applies to.
 pub(super) fn notes(experiment: &Experiment) -> String {
     let mut by_text: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for variant in &experiment.variants {
@@ -59,7 +60,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let shards = args.simulate.shard.shard.map_or(1, |shard| shard.of);
     let estimate = MemoryEstimate::of_study(&experiment, shards);
     let threads = args.simulate.threads_for(&estimate)?;
-    // Check before the long work that the results and the JUnit report can be written.
+    // Check before the long work whether the results and the JUnit report can be written.
     let provenance = provenance(&experiment, args);
     let words = StudyWords {
         name: "study",
@@ -79,7 +80,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     output::err(&notes(&experiment));
     let simulated = simulate(&experiment, &recording.journal, threads);
     if recording.is_shard() {
-        // Constants are drawn regardless of the results.
+        // Constants are drawn independently of the results.
         let drawn = draw(args, &experiment, &recording.journal, threads);
         return recording.publish_shard([simulated.map(drop), drawn.map(drop)]);
     }
@@ -98,20 +99,20 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
 /// All runs of a study.
 struct SimulatedStudy {
     variants: Vec<VariantRecord>,
-    /// The runs with drawn constants, if the experiment draws them.
+    /// The runs with drawn constants, if the experiment requests them.
     drawn: Option<DrawnRuns>,
-    /// Sentences on whether unstated links change the answer.
+    /// Sentences about whether unstated links change the answer.
     deciding_links: Vec<String>,
 }
 
 /// The written results of a study.
 struct WrittenResults {
     results: report::Results,
-    /// The precision that was reached, as text.
+    /// The achieved precision, as text.
     precision: String,
 }
 
-/// Simulates the other runs that a study needs: with drawn constants, and with unstated links.
+/// Simulates the further runs that a study needs: with drawn constants, and with other values for unstated links.
 fn complete(
     variants: Vec<VariantRecord>,
     args: &RunArgs,
@@ -126,7 +127,7 @@ fn complete(
     })
 }
 
-/// Returns the number of all runs.
+/// Returns the total number of runs, as text.
 fn of_all(experiment: &Experiment) -> String {
     let (least, most) = study::run_counts(experiment);
     if least == most {
@@ -143,7 +144,7 @@ fn print(args: &RunArgs, results: &report::Results) -> Result<(), Failure> {
     let (all_hold, verdicts) = report::verdicts(results);
     match format {
         OutputFormat::Text => output::out(&verdicts)?,
-        // Standard output contains only JSON.
+        // Standard output must contain only JSON, so the verdicts are printed to stderr.
         OutputFormat::Json => output::err(&verdicts),
     }
     if all_hold {
@@ -192,7 +193,7 @@ fn write(
     Ok(WrittenResults { results, precision })
 }
 
-/// Adds the precision of each variant to the provenance, and returns it as text; empty if no precision was requested.
+/// Adds each variant's precision to the provenance, and returns it as text. Empty if no precision was requested.
 fn record_precision(
     experiment: &Experiment,
     variants: &[VariantRecord],
@@ -208,7 +209,7 @@ fn record_precision(
     text
 }
 
-/// Simulates the runs with drawn constants. `None`: the experiment's constants are not drawn.
+/// Simulates the runs with drawn constants. `None`: the experiment does not request drawn constants.
 fn draw(
     args: &RunArgs,
     experiment: &Experiment,
@@ -231,10 +232,10 @@ fn draw(
     Ok(Some(drawn))
 }
 
-/// Number of runs of a variant from which a few more are considered cheap.
+/// Minimum number of runs of a variant for which a few further runs are considered cheap.
 const MANY: u32 = 10;
 
-/// Returns sentences on whether unstated links change the answer.
+/// Returns sentences about whether unstated links change the answer.
 fn deciding_links(
     args: &RunArgs,
     experiment: &Experiment,

@@ -1,7 +1,7 @@
 //! `--shard I/N`: simulates a share of a study's runs, for `fleetsim merge`.
 //!
-//! A shard is published like results: it is written under a temporary name and renamed when it is complete. An
-//! existing complete shard is left unchanged, so a task that is restarted costs nothing.
+//! A shard is published like results: it is written under a temporary name, and renamed when it is complete. A
+//! complete shard is not simulated again, so restarting a task costs nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub(super) struct ShardArgs {
     round: u32,
 }
 
-/// A shard that will be written.
+/// A shard to write.
 pub(super) struct ShardPlace {
     shard: StudyShard,
     round: u32,
@@ -41,7 +41,7 @@ pub(super) struct ShardPlace {
 }
 
 impl ShardArgs {
-    /// Returns the place of the shard of a study with this name. `None`: the whole study is requested.
+    /// Returns where to write the shard for the study with this name. `None`: the whole study is requested.
     pub(super) fn place(
         &self,
         out: Option<&Path>,
@@ -74,7 +74,7 @@ impl ShardPlace {
         self.home.join(self.shard.folder_name(self.round))
     }
 
-    /// Returns the provenance of the shard, from that of the whole study.
+    /// Returns the provenance of the shard, given the provenance of the whole study.
     pub(super) fn described(&self, mut whole: Provenance) -> Result<Provenance, Failure> {
         let whole_command = whole.command.clone();
         whole.command = format!("{whole_command} {}", self.shard.flags(self.round));
@@ -88,7 +88,7 @@ impl ShardPlace {
         Ok(whole)
     }
 
-    /// Returns the shards of the earlier rounds. `None` in the first round.
+    /// Returns the shards of the earlier rounds. `None`: this is the first round.
     pub(super) fn earlier(&self) -> Result<Option<ShardSet>, Failure> {
         let rounds = self.round - 1;
         if rounds == 0 {
@@ -101,7 +101,7 @@ impl ShardPlace {
     }
 }
 
-/// Returns the SHA-256 of this program's file. Two builds of one version may simulate differently.
+/// Returns the SHA-256 of this program's file, because two builds of one version may simulate differently.
 pub(super) fn program_sha256() -> Result<String, Failure> {
     match std::env::current_exe().and_then(std::fs::read) {
         Ok(bytes) => Ok(sha256(&bytes)),

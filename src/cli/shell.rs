@@ -1,8 +1,8 @@
-//! Commands as text: results record the command that reproduces them, and later commands run it again.
+//! Commands as text: results record the command that reproduces them, and later commands repeat it.
 //!
-//! The text can be pasted into a POSIX shell: words that a shell would change are quoted.
+//! The text can be pasted into a POSIX shell: words with characters that are special to a shell are quoted.
 
-/// Joins the words to one command. A word with a NUL byte, which no shell can pass on, is unchanged.
+/// Joins words to one command. A word with a NUL byte, which no shell can pass on, is not quoted.
 pub(super) fn quoted<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
     let mut quoted = Vec::new();
     for word in words {
@@ -15,7 +15,8 @@ pub(super) fn quoted<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> Strin
     quoted.join(" ")
 }
 
-/// Splits a recorded command into words. An invalid command has no words, which no command line accepts.
+/// Splits a recorded command into words. Returns no words for an invalid command, which every command line parser
+/// rejects.
 pub(super) fn words(command: &str) -> Vec<String> {
     shlex::split(command).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Parts shared by commands that simulate: threads, saved runs, and provenance.
+//! Parts shared by the commands that simulate: threads, saved runs, and provenance.
 
 use std::path::{Path, PathBuf};
 
@@ -18,13 +18,13 @@ use super::shard::program_sha256;
 use super::shell::quoted;
 use super::{ExperimentArgs, Failure, SimulateArgs, interrupt, output, progress};
 
-/// The threads that simulate.
+/// The threads for simulations.
 pub(super) struct Simulation {
     pub(super) pool: rayon::ThreadPool,
 }
 
 impl Simulation {
-    /// Starts the threads, by default one for each core.
+    /// Starts the threads. The default is one for each core.
     pub(super) fn begin(threads: Option<u16>) -> Result<Self, Failure> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.map_or(0, usize::from))
@@ -33,7 +33,7 @@ impl Simulation {
         Ok(Self { pool })
     }
 
-    /// Does work while `bar` shows its progress, and then clears the bar.
+    /// Does work while `bar` shows its progress, then clears the bar.
     pub(super) fn behind<T: Send>(
         bar: &ProgressBar,
         threads: Option<u16>,
@@ -48,7 +48,7 @@ impl Simulation {
         self.pool.current_num_threads()
     }
 
-    /// Does the work on the threads.
+    /// Does work on the simulation's threads.
     pub(super) fn work<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, StudyError> + Send,
@@ -64,16 +64,16 @@ impl Simulation {
     }
 }
 
-/// The names of a study in messages.
+/// How messages refer to a study.
 pub(super) struct StudyWords<'w> {
-    /// `study`, `search` or `analysis`.
+    /// The noun for the study: `study`, `search` or `analysis`.
     pub(super) name: &'w str,
-    /// The number of all runs, such as ` of 20`; empty if it is not known.
+    /// The total number of runs, such as ` of 20`. Empty if it is unknown.
     pub(super) of_all: String,
 }
 
 impl<'w> StudyWords<'w> {
-    /// Returns the names for a study whose number of runs is not known.
+    /// Creates the words for a study whose number of runs is unknown.
     pub(super) const fn named(name: &'w str) -> Self {
         Self {
             name,
@@ -82,18 +82,18 @@ impl<'w> StudyWords<'w> {
     }
 }
 
-/// Results in progress: the folder to be published, and the runs that are saved until then.
+/// Results in progress: the folder to publish, and the runs that are saved until then.
 pub(super) struct Recording {
     target: PathBuf,
     pub(super) publication: Publication,
     pub(super) journal: Journal,
-    /// See [`StudyWords`].
+    /// The total number of runs, as in [`StudyWords`].
     of_all: String,
     reproduce: bool,
 }
 
 impl Recording {
-    /// Checks that results can be written, and reports that runs of an unfinished study are reused. `None`: the
+    /// Checks that results can be written, and reports if runs of an unfinished study are reused. `None`: the
     /// requested shard already exists.
     pub(super) fn begin(
         args: &SimulateArgs,
@@ -145,12 +145,12 @@ impl Recording {
         }))
     }
 
-    /// Returns whether this is a shard, which is published by [`Recording::publish_shard`].
+    /// Returns whether this is a shard, which [`Recording::publish_shard`] publishes.
     pub(super) const fn is_shard(&self) -> bool {
         self.journal.shard().is_some()
     }
 
-    /// Publishes a shard, unless simulating its runs failed.
+    /// Publishes a shard, unless the simulation of its runs failed.
     pub(super) fn publish_shard<const N: usize>(
         mut self,
         simulated: [Result<(), Failure>; N],
@@ -180,7 +180,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Returns the simulated runs. After a failure, the journal stays if it has runs, which are reported.
+    /// Returns the simulated runs. After a failure, a journal with runs is kept and reported.
     pub(super) fn or_saved<T>(self, simulated: Result<T, Failure>) -> Result<(T, Self), Failure> {
         match simulated {
             Ok(simulated) => Ok((simulated, self)),
@@ -188,7 +188,7 @@ impl Recording {
         }
     }
 
-    /// Ends without results. The journal stays if it has runs, which are reported.
+    /// Ends the study without results. A journal with runs is kept and reported.
     pub(super) fn give_up(self, failure: Failure) -> Result<Failure, Failure> {
         let runs = self.journal.saved().count();
         output::err(&interrupt::saved(runs, &self.of_all));
@@ -199,7 +199,7 @@ impl Recording {
         Ok(failure)
     }
 
-    /// Writes tables, charts and other parts of the results, with the name of each step on stderr. Failures are
+    /// Writes tables, charts and other parts of the results, and prints the name of each step to stderr. Failures are
     /// handled as in [`Recording::or_saved`].
     pub(super) fn write<T>(
         mut self,
@@ -213,8 +213,8 @@ impl Recording {
         self.or_saved(written)
     }
 
-    /// Publishes the results, prints `notes` and the folder. When reproducing, compares the results with the existing
-    /// ones, and adds the files that these lack. Returns whether there are new results to print.
+    /// Publishes the results, and prints `notes` and the folder. When reproducing, compares the results with the
+    /// existing ones instead, and adds missing files. Returns whether there are new results to print.
     pub(super) fn finish(self, notes: &str) -> Result<bool, Failure> {
         let Self {
             publication,
@@ -228,8 +228,8 @@ impl Recording {
     }
 }
 
-/// Returns the journal of a study. If it cannot be stored, the study continues, and a note says that interrupted runs
-/// are lost. With `reproduce`, every run is simulated, because saved runs cannot verify results.
+/// Returns the journal of a study. If it cannot be stored, the study continues, and a note states that interrupted
+/// runs are lost. With `reproduce`, every run is simulated, because saved runs cannot verify results.
 fn journal(target: &Path, key: &str, reproduce: bool) -> Result<Journal, ResultsError> {
     if let Some(stray) = Journal::beside(target) {
         output::err(&format!(
@@ -252,7 +252,7 @@ fn journal(target: &Path, key: &str, reproduce: bool) -> Result<Journal, Results
     }
 }
 
-/// Returns the runs of shards that belong to the study of `provenance`.
+/// Returns the runs in shards that belong to the study described by `provenance`.
 fn known_runs(
     set: Option<&ShardSet>,
     provenance: &Provenance,
@@ -282,7 +282,7 @@ fn write_inputs(publication: &Publication, experiment: &Experiment) -> Result<()
     Ok(())
 }
 
-/// Publishes the results and prints their folder, like [`Recording::finish`].
+/// Publishes the results and prints their folder, as [`Recording::finish`] does.
 pub(super) fn finish(
     target: &Path,
     publication: Publication,
@@ -292,7 +292,8 @@ pub(super) fn finish(
     reported(target, published, reproduce, "")
 }
 
-/// Prints `notes` and the folder of the results, or their comparison. Returns whether there are new results to print.
+/// Prints `notes` and the folder of the results, or the comparison with existing results. Returns whether there are
+/// new results to print.
 fn reported(
     target: &Path,
     published: Published,
@@ -313,8 +314,8 @@ fn reported(
     Ok(!reproduce)
 }
 
-/// Refuses to replace a finished study by a smaller one, or by one with another seed or other settings on the command
-/// line. A change in the experiment's file applies to all of its results.
+/// Refuses to replace a finished study with a smaller one, or with one that has another seed or other settings on the
+/// command line. A changed experiment file is no reason, because it affects all results.
 fn keep_finished(target: &Path, args: &ExperimentArgs) -> Result<(), ResultsError> {
     let Some(found) = Provenance::read(target)? else {
         return Ok(());
@@ -332,7 +333,7 @@ fn keep_finished(target: &Path, args: &ExperimentArgs) -> Result<(), ResultsErro
     Ok(())
 }
 
-/// Returns the line that names the results folder and its changes.
+/// Returns the line with the results folder and the changes in it.
 pub(super) fn place_of(target: &Path, published: &Published) -> String {
     let place = target.display();
     match published {
@@ -382,8 +383,8 @@ fn digest(input: &InputFile) -> FileDigest {
     }
 }
 
-/// Returns the command that reproduces the results. It names the experiment by its folder, below `experiments` if it
-/// is there, or by its file, so that results do not depend on where the experiment is or how it was named.
+/// Returns the command that reproduces the results. It names the experiment by its folder (below `experiments` if it
+/// is there) or by its file, so results do not depend on where the experiment is or how it was named.
 fn reproduce(
     command: &str,
     args: &ExperimentArgs,
@@ -422,7 +423,7 @@ pub(super) fn starts_commands(experiment: &Experiment) -> bool {
         .any(|variant| variant.scenario.strategy.command().is_some())
 }
 
-/// Returns a key that identifies runs: the program, the values in the experiment's files and the seed. Two builds of
+/// Returns a key for saved runs, from the program, the values in the experiment's files and the seed. Two builds of
 /// one version may simulate differently, so the program is identified by the hash of its file.
 fn run_key(experiment: &Experiment) -> String {
     let program = std::env::current_exe().and_then(std::fs::metadata);

@@ -1,6 +1,7 @@
-//! The pending timers of a controller, with the purpose of each by its number. Their times are in the engine's queue.
+//! The pending timers of a controller, with the purpose of each timer by its number. The times are in the engine's
+//! queue.
 //!
-//! A product may run several controllers, each with its own agenda. The highest bits of a number identify its agenda.
+//! A product may run several controllers, each with its own agenda. The highest bits of a number identify the agenda.
 
 use super::Plane;
 use crate::engine::EventId;
@@ -18,7 +19,7 @@ pub struct Agenda<T> {
 const MOST: u32 = 1 << 29;
 
 impl<T> Agenda<T> {
-    /// Creates the agenda of a product's controller with this number, from 0 to 7.
+    /// Creates the agenda for the product's controller with this number, from 0 to 7.
     pub const fn of_controller(number: u32) -> Self {
         assert!(
             number < 8,
@@ -46,7 +47,7 @@ impl<T> Agenda<T> {
         number
     }
 
-    /// Removes a timer that fires. Returns its purpose; `None`: the timer belongs to another agenda.
+    /// Removes a timer that has fired. Returns its purpose. `None`: the timer belongs to another agenda.
     pub fn take(&mut self, number: u32) -> Option<T> {
         let (_, item) = self.slot(number)?.take()?;
         self.free.push(number);
@@ -68,7 +69,7 @@ impl<T> Agenda<T> {
         Some(item)
     }
 
-    /// Cancels all timers for which `is_over` returns true.
+    /// Cancels the timers for which `is_over` returns true.
     pub fn cancel_if(&mut self, is_over: impl Fn(&T) -> bool, plane: &mut Plane<'_>) {
         for number in 0..self.slots.len() {
             if self.slots[number]

@@ -1,14 +1,14 @@
-//! A controller's client of the API server: latencies, rate limits, cancelled requests, and conflicts.
+//! A controller's client for the API server: latencies, rate limits, cancelled requests, and conflicts.
 //!
-//! Follows kubernetes/client-go (`rest`, `util/retry`), golang.org/x/time/rate and controller-runtime, which makes a
-//! client, and so a limit, for each kind of object. Each request draws its latency from one random stream, and waits
+//! Follows kubernetes/client-go (`rest`, `util/retry`), golang.org/x/time/rate and controller-runtime, which creates a
+//! client with its own limit for each kind of object. Each request draws its latency from one random stream, and waits
 //! for a token if the client has a limit. Tokens are assigned in the order of the calls. A request that is cancelled
 //! while it waits for its token is not sent; its token is returned unless a later request already has one.
 //!
 //! A limit that is never reached changes nothing: neither the draws nor their order depend on it.
 //!
-//! The time of an answer is known when a request is sent, so a pass computes the times of all its requests at its
-//! beginning. Their tokens are reserved then.
+//! The time of an answer is known when a request is sent, so a pass computes the times of all its requests, and
+//! reserves their tokens, at its beginning.
 
 use std::collections::VecDeque;
 
@@ -17,15 +17,15 @@ use crate::engine::{Reservations, Stream, Streams, dist};
 use crate::units::{SimDuration, SimTime};
 use crate::world::DurationModel;
 
-/// A controller's client.
+/// A controller's client for the API server.
 #[derive(Clone, Debug)]
 pub struct ApiClient {
     latency: DurationModel,
     draws: Stream,
     watch_delay: SimDuration,
-    /// A full bucket for a kind of object. `None`: there is no limit.
+    /// A full token bucket, copied for each kind of object. `None`: there is no limit.
     limit: Option<Reservations>,
-    /// The limits of the kinds in use, by their index.
+    /// The limits for the kinds in use, by the kind's index.
     kinds: Vec<KindLimit>,
     /// Whether the total duration of consecutive requests is drawn as a sum ([`Self::drawing_sums`]).
     draws_sums: bool,
@@ -35,15 +35,14 @@ pub struct ApiClient {
 #[derive(Clone, Debug)]
 struct KindLimit {
     bucket: Reservations,
-    /// Requests that wait for their tokens, ordered by the time at which each is sent, and whether each can be
-    /// cancelled.
+    /// Requests that wait for their tokens, ordered by sending time, and whether each can be cancelled.
     waiting: VecDeque<(SimTime, bool)>,
 }
 
-/// A request in flight.
+/// A request to the API server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ApiRequest {
-    /// The time at which the limit lets the request be sent.
+    /// The time at which the rate limit allows the request to be sent.
     pub sent: SimTime,
     /// The time at which the answer arrives.
     pub answered: SimTime,
@@ -54,9 +53,9 @@ pub struct ApiRequest {
 pub struct RetryPolicy {
     /// The wait before the second try.
     pub first: SimDuration,
-    /// Ratio of a wait to the previous one.
+    /// Ratio of each wait to the previous one.
     pub factor: u64,
-    /// Maximum share of a wait that is added to it at random.
+    /// Maximum random addition to a wait, as a share of the wait.
     pub jitter: f64,
     /// Maximum number of tries.
     pub tries: u32,
@@ -80,14 +79,14 @@ impl RetryPolicy {
     };
 }
 
-/// Returns the sum of the first `nth` of `count` equal parts.
+/// Returns the sum of the first `nth` parts, if `total` is divided into `count` equal parts.
 fn part(total: SimDuration, nth: usize, count: usize) -> SimDuration {
     let nanos = u128::from(total.as_nanos()) * nth as u128 / count as u128;
     SimDuration::from_nanos(nanos as u64)
 }
 
 impl ApiClient {
-    /// Creates the client of a controller that is called `name` in the random streams.
+    /// Creates the client of a controller. `name` identifies it in the random streams.
     pub fn new(settings: &ControlLoop, streams: &Streams, name: &'static str) -> Self {
         Self {
             latency: settings.request.clone(),
@@ -100,9 +99,8 @@ impl ApiClient {
         }
     }
 
-    /// Draws the total duration of consecutive requests at once. For controllers that make a request for every target
-    /// in every pass. The draws do not depend on whether there is a limit, so a limit that never binds changes
-    /// nothing.
+    /// Draws the total duration of consecutive requests as a sum, for controllers that make a request for every target
+    /// in every pass. The draws do not depend on the limit, so a limit that is never reached changes nothing.
     pub fn drawing_sums(self) -> Self {
         Self {
             draws_sums: true,
@@ -110,7 +108,7 @@ impl ApiClient {
         }
     }
 
-    /// Like [`Self::new`], for a controller whose requests are counted elsewhere.
+    /// Creates a client without a limit, for a controller whose requests are limited elsewhere.
     pub fn without_limit(settings: &ControlLoop, streams: &Streams, name: &'static str) -> Self {
         Self {
             limit: None,
@@ -123,12 +121,12 @@ impl ApiClient {
         self.latency.sample(&mut self.draws)
     }
 
-    /// Sends a request about a kind of object.
+    /// Sends a request for a kind of object.
     pub fn send(&mut self, kind: usize, at: SimTime) -> ApiRequest {
         self.request(kind, at, false)
     }
 
-    /// Like [`Self::send`], for a caller that may cancel the request ([`Self::give_up`]).
+    /// Sends a request that the caller may cancel with [`Self::give_up`].
     pub fn send_for_now(&mut self, kind: usize, at: SimTime) -> ApiRequest {
         self.request(kind, at, true)
     }
@@ -141,7 +139,7 @@ impl ApiClient {
         }
     }
 
-    /// Returns the time at which the limit lets a request be sent.
+    /// Returns the time at which the rate limit allows a request to be sent.
     fn admit(&mut self, kind: usize, at: SimTime, can_be_given_up: bool) -> SimTime {
         let Some(full) = &self.limit else {
             return at;
@@ -161,7 +159,7 @@ impl ApiClient {
         sent
     }
 
-    /// Cancels the requests of [`Self::send_for_now`] about a kind that still wait for their tokens.
+    /// Cancels requests from [`Self::send_for_now`] for a kind of object that still wait for their tokens.
     pub fn give_up(&mut self, kind: usize, now: SimTime) {
         let Some(KindLimit { bucket, waiting }) = self.kinds.get_mut(kind) else {
             return;
@@ -182,7 +180,7 @@ impl ApiClient {
         let total = self.latency.sample_sum(count, &mut self.draws);
         let mut waits = SimDuration::ZERO;
         if self.limit.is_some() {
-            // If there is a limit, each request takes an equal part of the sum.
+            // If there is a limit, each request takes an equal share of the total duration.
             for nth in 0..count {
                 let at = begin + waits + part(total, nth, count);
                 waits += self.admit(kind, at, false) - at;
@@ -191,8 +189,8 @@ impl ApiClient {
         begin + waits + total
     }
 
-    /// Updates an object that is read from a cache and was last written at `written`. The update is rejected if the
-    /// cache did not show that write yet; the object is then read again after a wait. Returns the time of the write.
+    /// Updates an object that is read from a cache. The update is rejected if the cache does not show the object's
+    /// last write, at `written`, yet; the object is then read again after a wait. Returns the time of the update.
     ///
     /// # Errors
     /// Returns the time of the last conflict if all tries fail.
@@ -217,14 +215,14 @@ impl ApiClient {
         Err(read)
     }
 
-    /// Draws the n-th back-off after a conflict; `waits` back-offs came before.
+    /// Draws the next back-off after a conflict. `waits`: the number of back-offs before it.
     pub fn wait(&mut self, retry: RetryPolicy, waits: u32) -> SimDuration {
         (retry.first * retry.factor.pow(waits))
             .mul_f64(1.0 + retry.jitter * dist::unit(&mut self.draws))
     }
 
-    /// Returns whether an update that is answered at `answered`, of an object that was read from the cache at `read`,
-    /// conflicts with a write at `written`.
+    /// Returns whether an update, answered at `answered` and based on a read of the cache at `read`, conflicts with a
+    /// write at `written`.
     pub fn is_conflict(&self, read: SimTime, answered: SimTime, written: SimTime) -> bool {
         written <= answered && read < written + self.watch_delay
     }
@@ -259,7 +257,7 @@ mod tests {
     #[test]
     fn the_limit_of_an_object_kind_spreads_requests_beyond_the_burst() {
         let mut client = client(50, 2);
-        // After the burst of 2, tokens come every 20 ms: at 20 and 40 ms, and the next at 60 ms.
+        // After the burst of 2, tokens become available every 20 ms: at 20 and 40 ms, and the next at 60 ms.
         assert_eq!(
             [0; 4].map(|_| client.send(0, SimTime::ZERO).answered),
             [5, 5, 25, 45].map(millis)
@@ -288,7 +286,7 @@ mod tests {
             [0, 1, 3, 40, 1_000].map(|count| client.in_turn(0, millis(100), count))
         };
         assert_eq!(sums(client(0, 0)), sums(client(1_000_000_000, 1_000_000)));
-        // 1,000 requests of about 7.6 ms each would take 7.6 s; at 10 a second the last is sent after 99.9 s.
+        // 1,000 requests of about 7.6 ms each would take 7.6 s. At 10 per second, the last one is sent after 99.9 s.
         let bound = client(10, 1).in_turn(0, SimTime::ZERO, 1_000).as_secs_f64();
         assert!((99.9..99.92).contains(&bound), "{bound}");
     }
@@ -298,7 +296,7 @@ mod tests {
         let mut client = client(100, 1);
         let sent = [0; 3].map(|_| client.send_for_now(0, SimTime::ZERO).sent);
         assert_eq!(sent, [0, 10, 20].map(millis));
-        // Another caller has the token at 30 ms, so the earlier tokens are not returned.
+        // Another caller holds the token at 30 ms, so the earlier tokens are not returned.
         assert_eq!(client.send(0, SimTime::ZERO).sent, millis(30));
         assert_eq!(
             [0; 2].map(|_| client.send_for_now(0, SimTime::ZERO).sent),
@@ -330,7 +328,7 @@ mod tests {
             Ok(millis(105)),
             "it is written later"
         );
-        // A try takes 5 ms and a wait 10 ms: the object is read at 100, 115, 130, 145 and 160 ms.
+        // A try takes 5 ms and a wait 10 ms, so the object is read at 100, 115, 130, 145 and 160 ms.
         assert_eq!(
             update(Some(millis(96))),
             Ok(millis(135)),

@@ -5,10 +5,10 @@ use crate::world::{ApplyFailure, ClusterId, Queue, World};
 
 /// The clusters of a run: the simulated world, or a recorded fleet in a test.
 pub trait Clusters {
-    /// Returns whether a cluster answers the management cluster.
+    /// Returns whether a cluster is online for the management cluster.
     fn is_online(&self, cluster: ClusterId) -> bool;
 
-    /// Returns whether a cluster that does not answer will answer again.
+    /// Returns whether an offline cluster will come back online.
     fn is_repair_due(&self, cluster: ClusterId) -> bool;
 
     /// Returns whether a container of the cluster is in back-off after a failure.
@@ -20,10 +20,10 @@ pub trait Clusters {
     /// Instructs a cluster to run a revision.
     fn instruct(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
 
-    /// Pauses or resumes the deployment of a cluster.
+    /// Pauses or resumes a cluster's deployment.
     fn pause(&mut self, _cluster: ClusterId, _is_paused: bool, _queue: &mut Queue) {}
 
-    /// Applies a revision in a cluster from the management cluster; an offline cluster never receives it.
+    /// Applies a revision in a cluster from the management cluster. An offline cluster never receives it.
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
 
     /// How the next apply of the new revision in a cluster fails, if it does.
@@ -39,7 +39,7 @@ pub trait Clusters {
     /// The management cluster breaks off an apply that would fail, and hears nothing of it.
     fn break_off(&mut self, _cluster: ClusterId, _queue: &mut Queue) {}
 
-    /// Instructs a cluster to remove what it runs. That downloads nothing, and the simulated world does not change.
+    /// Instructs a cluster to remove its workloads. This downloads nothing and does not change the simulated world.
     fn remove(&mut self, _cluster: ClusterId, _queue: &mut Queue) {}
 }
 

@@ -1,4 +1,4 @@
-//! The interface between a product and the rest of fleetsim: one state machine for each product.
+//! The interface between a product and the rest of fleetsim. Each product is one state machine.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -16,17 +16,17 @@ use crate::world::{ClusterId, Report};
 pub enum Change {
     /// Another revision is released.
     Release(Revision),
-    /// The rollout is stopped (`true`) or resumed.
+    /// The rollout is stopped (`true`) or resumed (`false`).
     Stop(bool),
     /// The labels of the cluster's object change.
     Labels(ClusterId, Labels),
-    /// A cluster joins (`true`) or leaves the selection of the rollout.
+    /// A cluster joins (`true`) or leaves (`false`) the selection of the rollout.
     Selected(ClusterId, bool),
     /// A person approves a stage, before it begins or after its end.
     Approve {
         /// The stage's name.
         stage: String,
-        /// Whether the approval is before the stage, not after it.
+        /// Whether the approval is before the stage; otherwise it is after the stage.
         before: bool,
     },
     /// An object that the rollout goes by has these fields now, in the product's own words.
@@ -49,53 +49,53 @@ pub enum RolloutObject {
 /// An input of a controller.
 #[derive(Clone, Copy, Debug)]
 pub enum ControllerInput<'a> {
-    /// The new revision is released. Until now the controller has only observed.
+    /// The new revision is released. Before this input the controller only observes.
     Released,
     /// A cluster's report arrives at the controller.
     Report(Report),
-    /// A timer of [`Plane::timer`] fires, identified by its number.
+    /// A timer set with [`Plane::timer`] fires. The number identifies it.
     Timer(u32),
-    /// The status that [`Plane::shows`] announced was shown; waiting passes may begin.
+    /// The conditions announced with [`Plane::shows`] were collected, so waiting passes may begin.
     Shown,
     /// The controller's cache shows a person's change.
     Person(&'a Change),
-    /// A cluster is cut off from the management cluster (`false`), or has returned. For external processes only.
+    /// A cluster was cut off from the management cluster (`false`) or has returned (`true`). For external processes
+    /// only.
     Link(ClusterId, bool),
     /// Nothing happens in the world before this time, or before the horizon if `None`. For external processes only.
     Quiet(Option<SimTime>),
-    /// The simulated world has ended, and the controller may continue until it reports completion. For external
-    /// processes only.
+    /// The simulated world has ended. The controller may continue until it reports completion. For external processes
+    /// only.
     Over,
 }
 
-/// Facts about a controller that hold for a whole run.
+/// Facts about a controller that hold during the whole run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traits {
-    /// Whether the controller considers the progress deadlines of Deployments. They are simulated only for such a
-    /// controller.
+    /// Whether the controller considers the progress deadlines of Deployments, which are simulated only in that case.
     pub sees_progress_deadlines: bool,
-    /// Whether the product has no paused clusters, so that `paused` has no meaning.
+    /// Whether the product cannot pause clusters, so that `paused` has no effect.
     pub ignores_pause: bool,
-    /// Whether the controller reports the completion of a rollout itself. A run then waits for that report.
+    /// Whether the controller itself reports the completion of a rollout. A run then waits for that report.
     pub reports_completion: bool,
     /// Delay from the arrival of a report in the management cluster to [`ControllerInput::Report`]. `None`: the watch
     /// delay.
     pub report_delay: Option<SimDuration>,
-    /// Whether the controller is a process with its own clock.
+    /// Whether the controller is an external process with its own clock.
     pub is_process: bool,
 }
 
 /// One product's controller during one run.
 pub trait Controller {
-    /// Returns the facts that hold for the whole run.
+    /// Returns facts about the controller that hold during the whole run.
     fn traits(&self) -> Traits {
         Traits::default()
     }
 
-    /// Handles one input at `now`, and acts on `plane`. It has neither a clock nor an event queue.
+    /// Handles one input at `now`, and acts through `plane`. A controller has neither a clock nor an event queue.
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>);
 
-    /// Returns whether the product sees the target ready on its wanted revision.
+    /// Returns whether the product sees the target as ready on its wanted revision.
     fn is_done(&self, cluster: ClusterId) -> bool;
 
     /// Returns whether the product's own settings exclude a target from updates. Such a target counts as paused.
@@ -112,11 +112,11 @@ pub trait Controller {
     /// Returns the rule that blocks the rollout now.
     fn hold(&self) -> Option<Hold>;
 
-    /// Returns the stages of each target, for people; empty for none.
+    /// Returns the names of each target's stages, for people. Empty if there are no stages.
     fn stages(&self) -> Vec<String>;
 
-    /// Shows the conditions that people see on the product's objects: at the start, after [`Plane::shows`], and at the
-    /// end.
+    /// Shows the conditions that people see on the product's objects. Called at the start, after [`Plane::shows`], and
+    /// at the end.
     fn show(&mut self, _log: &mut StatusLog) {}
 
     /// Returns the purpose of a pending timer, as a name for counts. `None`: it has no name.

@@ -1,4 +1,5 @@
-//! Connects a controller with the clusters of one run: its inputs, their times, and their effects.
+//! Connects a controller with the clusters of one run: delivers its inputs at their times, and carries out its
+//! actions.
 //!
 //! Reports and people's changes reach the controller after the watch delay. The clusters are a simulated world, or a
 //! recorded fleet in a test.
@@ -12,17 +13,17 @@ use crate::world::{ClusterId, DriverEvent, Event, Queue, Report};
 
 /// A product's control plane in one run.
 pub struct ControlPlane<'s> {
-    /// The product's controller.
+    /// The product's controller, as a state machine.
     pub controller: Box<dyn Controller + 's>,
-    /// Facts about the controller.
+    /// Facts about the controller that hold during the whole run.
     pub traits: Traits,
     watch_delay: SimDuration,
-    /// People's changes in the order of time since the release.
+    /// People's changes, with their time since the release, in order of time.
     changes: &'s [(SimDuration, Change)],
-    /// Which clusters answer, according to an external process.
+    /// Whether each cluster is online, as last reported to an external process.
     online: Vec<bool>,
     record: Record,
-    /// The log of the conditions that the product shows to people. `None`: not recorded.
+    /// The log of the product's status conditions. `None`: they are not recorded.
     statuses: Option<StatusLog>,
 }
 
@@ -35,7 +36,7 @@ impl std::fmt::Debug for ControlPlane<'_> {
 }
 
 impl<'s> ControlPlane<'s> {
-    /// Creates a control plane of this number of `clusters`. Initially all of them answer.
+    /// Creates a control plane for this number of `clusters`, which are initially all online.
     pub fn new(
         controller: Box<dyn Controller + 's>,
         clusters: usize,
@@ -57,13 +58,13 @@ impl<'s> ControlPlane<'s> {
         }
     }
 
-    /// Starts recording the conditions that the product shows to people.
+    /// Starts recording the product's status conditions.
     pub fn record_statuses(&mut self) {
         self.statuses = Some(StatusLog::default());
         self.show(SimTime::ZERO);
     }
 
-    /// Makes people act as they were observed to.
+    /// Makes people act as observed in a rollout in progress.
     pub fn follow_acts(&mut self, acts: SeenActs) {
         self.record.seen_acts = Some(acts);
     }
@@ -75,7 +76,7 @@ impl<'s> ControlPlane<'s> {
         }
     }
 
-    /// Takes the conditions that the product has shown by `end`.
+    /// Takes the status conditions that the product has shown until `end`.
     pub fn take_statuses(&mut self, end: SimTime) -> Vec<StatusRow> {
         self.show(end);
         self.statuses
@@ -83,7 +84,7 @@ impl<'s> ControlPlane<'s> {
             .map_or_else(Vec::new, |mut log| log.take())
     }
 
-    /// Takes the passes so far, in the order in which they began.
+    /// Takes the passes so far, in order of their beginning.
     pub fn take_passes(&mut self) -> Vec<PassRow> {
         std::mem::take(&mut self.record.passes)
     }
@@ -93,7 +94,8 @@ impl<'s> ControlPlane<'s> {
         std::mem::take(&mut self.record.pauses)
     }
 
-    /// Takes the intervals in which timed waits of the strategy overlapped such waits, in any order.
+    /// Takes the intervals in which the rollout waited both for a person and for a timer of the strategy, in any
+    /// order.
     pub fn take_timed_waits(&mut self) -> Vec<(SimTime, SimTime)> {
         std::mem::take(&mut self.record.timed_waits)
     }
@@ -103,7 +105,7 @@ impl<'s> ControlPlane<'s> {
         self.record.reported
     }
 
-    /// Returns the number of first promotions of a cluster to a revision.
+    /// Returns the number of first promotions of any cluster to any revision.
     pub const fn first_promotions(&self) -> u64 {
         self.record.first_promotions
     }
@@ -118,7 +120,7 @@ impl<'s> ControlPlane<'s> {
         self.record.timers
     }
 
-    /// Ends the run. Returns the error of the controller's process, if it has one.
+    /// Ends the run. Returns the error of the controller's process, if there is one.
     pub fn finish(&mut self) -> Option<ProcessError> {
         let at_end = self.controller.finish();
         self.record.failure.take().or(at_end)
@@ -133,7 +135,7 @@ impl<'s> ControlPlane<'s> {
         }
     }
 
-    /// Releases the new revision now: the controller begins, and people's times count from here.
+    /// Releases the new revision now: the controller begins, and people's delays count from now.
     pub fn release(&self, queue: &mut Queue) {
         let delay = if self.traits.is_process {
             SimDuration::ZERO
@@ -149,7 +151,7 @@ impl<'s> ControlPlane<'s> {
         queue.schedule(queue.now(), Event::Driver(DriverEvent::Released));
     }
 
-    /// Notifies a process of clusters that were cut off or have returned.
+    /// Notifies an external process of clusters that were cut off or have returned.
     pub fn links(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
         if !self.traits.is_process {
             return;
@@ -211,7 +213,7 @@ impl<'s> ControlPlane<'s> {
         std::mem::take(&mut self.record.changed)
     }
 
-    /// Lets a process advance to the time of the next event that is relevant to it. Called after every event.
+    /// Lets an external process advance to the next event that is relevant to it. Called after every event.
     pub fn follow(
         &mut self,
         next: Option<SimTime>,
@@ -223,7 +225,7 @@ impl<'s> ControlPlane<'s> {
         }
     }
 
-    /// Lets a process continue alone after the end of the simulated world, until it reports completion.
+    /// Lets an external process continue alone after the simulated world has ended, until it reports completion.
     pub fn conclude(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
         if self.traits.is_process && !self.has_failed() {
             self.input(ControllerInput::Over, clusters, queue);

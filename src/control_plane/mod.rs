@@ -1,4 +1,4 @@
-//! A management cluster's control plane, with the parts that affect rollouts: the same for all products.
+//! A management cluster's control plane, with the parts that affect rollouts. All products use it.
 //!
 //! A product's controller is one state machine ([`Controller`]): it handles one [`ControllerInput`] at a time, and
 //! acts through the [`Plane`]. It consists of the same parts as Kubernetes controllers:

@@ -1,4 +1,5 @@
-//! The actions that a controller may take: set timers, instruct clusters, and report its own actions.
+//! The actions that are available to a controller: setting timers, instructing clusters, and reporting its own
+//! activity.
 
 use super::clusters::Clusters;
 use crate::engine::EventId;
@@ -8,7 +9,7 @@ use crate::rollout::Revision;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, ClusterSpec, DriverEvent, Event, NEW, NOTHING, Queue};
 
-/// The control plane at one instant, as a controller acts on it.
+/// The control plane at one instant, through which a controller acts.
 pub struct Plane<'a> {
     /// The clusters, which the controller can query.
     pub clusters: &'a mut dyn Clusters,
@@ -16,7 +17,7 @@ pub struct Plane<'a> {
     pub(super) record: &'a mut Record,
 }
 
-/// The record of a controller's actions so far.
+/// The record of a controller's activity so far.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     /// The number of the controller's pending timers.
@@ -26,20 +27,20 @@ pub(super) struct Record {
     pub(super) passes: Vec<PassRow>,
     /// The revision that each cluster was last promoted to.
     pub(super) promoted: Vec<Option<Revision>>,
-    /// The set of revisions that each cluster was ever promoted to, as a bit mask.
+    /// The revisions that each cluster was ever promoted to, as a bit mask.
     pub(super) ever_promoted: Vec<u32>,
-    /// The number of first promotions of a cluster to a revision. Going back and forth between revisions does not
-    /// count as progress.
+    /// The number of first promotions of any cluster to any revision. Switching back and forth between revisions does
+    /// not count as progress.
     pub(super) first_promotions: u64,
     /// Clusters whose state has changed for the controller since the last input.
     pub(super) changed: Vec<ClusterId>,
     /// The intervals in which the rollout waited for a person, in any order.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
-    /// The intervals in which a timed wait of the strategy overlapped such a wait, in any order.
+    /// The intervals in which the rollout waited both for a person and for a timer of the strategy, in any order.
     pub(super) timed_waits: Vec<(SimTime, SimTime)>,
     /// The time at which the product first reported completion.
     pub(super) reported: Option<SimTime>,
-    /// The people's actions that a run follows. `None`: the run's own models apply.
+    /// The observed actions of people that a run follows. `None`: the run's own models apply.
     pub(super) seen_acts: Option<SeenActs>,
     pub(super) failure: Option<ProcessError>,
     /// Whether the product's objects may have changed since the last input.
@@ -47,7 +48,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Records that a pass promotes a cluster.
+    /// Records that a pass has promoted a cluster.
     fn note_promotion(&mut self, cluster: ClusterId, revision: Revision) {
         let Revision(number) = revision;
         let bit = 1 << number.min(u32::BITS - 1);
@@ -59,20 +60,20 @@ impl Record {
     }
 }
 
-/// People's actions that the export of a rollout in progress shows.
+/// People's actions, as inferred from an export of a rollout in progress.
 #[derive(Clone, Debug)]
 pub struct SeenActs {
-    /// The time at which the rollout was observed.
+    /// The time at which the rollout was exported.
     pub now: SimTime,
-    /// Minimum number of actions that people had made by then.
+    /// Minimum number of actions that people had made by `now`.
     pub made: usize,
-    /// The time at which each target was instructed, or `now` for an unknown earlier time. `None`: it was not
-    /// instructed.
+    /// The time at which each target was instructed, or `now` if it is unknown. `None`: the target was not instructed.
     pub began: Vec<Option<SimTime>>,
 }
 
 impl SeenActs {
-    /// Returns the time of the `nth` action, from 0, that is requested at `asked`, after `promoted` were promoted.
+    /// Returns the time of the action with index `nth`, which is requested at `asked` when the targets in `promoted`
+    /// were promoted.
     ///
     /// If a target was observed further ahead than in the run, the action was made before the target was instructed.
     /// An action that was not observed is made after `now`.
@@ -92,7 +93,7 @@ impl SeenActs {
         match began.or((nth < self.made).then_some(self.now)) {
             Some(at) if at < self.now => Some(at.max(asked)),
             Some(_) => Some(asked),
-            // An action at exactly this instant would count as observed.
+            // An action at exactly this instant would count as observed, so it comes later.
             None => own.map(|at| at.max(self.now + SimDuration::from_millis(1))),
         }
     }
@@ -107,12 +108,12 @@ impl std::fmt::Debug for Plane<'_> {
 }
 
 impl Plane<'_> {
-    /// Returns the present time.
+    /// Returns the current time.
     pub fn now(&self) -> SimTime {
         self.queue.now()
     }
 
-    /// Sets a timer; a past time means now. [`super::ControllerInput::Timer`] returns the number.
+    /// Sets a timer. A past time means now. The timer fires as [`super::ControllerInput::Timer`] with this number.
     pub fn timer(&mut self, at: SimTime, number: u32) -> EventId {
         self.record.timers += 1;
         self.queue.schedule(
@@ -121,13 +122,13 @@ impl Plane<'_> {
         )
     }
 
-    /// Cancels a timer that has not fired.
+    /// Cancels a timer that has not fired yet.
     pub fn cancel(&mut self, timer: EventId) {
         self.record.timers -= usize::from(self.queue.cancel(timer).is_some());
     }
 
-    /// Writes an instruction to a cluster's agent that takes effect at `at`; [`NOTHING`] removes what the cluster
-    /// runs.
+    /// Writes an instruction to a cluster's agent, which takes effect at `at`. [`NOTHING`] removes the cluster's
+    /// workloads.
     pub fn instruct(&mut self, at: SimTime, cluster: ClusterId, revision: Revision) {
         if at > self.queue.now() {
             self.record.in_flight += 1;
@@ -140,7 +141,7 @@ impl Plane<'_> {
         }
     }
 
-    /// Pauses or resumes a cluster's deployment by a write that takes effect at `at`.
+    /// Pauses or resumes a cluster's deployment. The write takes effect at `at`.
     pub fn pause(&mut self, at: SimTime, cluster: ClusterId, is_paused: bool) {
         if at > self.queue.now() {
             self.record.in_flight += 1;
@@ -166,12 +167,12 @@ impl Plane<'_> {
         }
     }
 
-    /// Instructs a cluster's agent now to remove what it runs.
+    /// Instructs a cluster's agent to remove the cluster's workloads now.
     pub fn remove(&mut self, cluster: ClusterId) {
         self.instruct(self.now(), cluster, NOTHING);
     }
 
-    /// Applies a revision in a cluster from the management cluster now; an offline cluster never receives it.
+    /// Applies a revision in a cluster from the management cluster now. An offline cluster never receives it.
     pub fn push(&mut self, cluster: ClusterId, revision: Revision) {
         self.clusters.push(cluster, revision, self.queue);
     }
@@ -181,7 +182,7 @@ impl Plane<'_> {
         self.clusters.break_off(cluster, self.queue);
     }
 
-    /// Begins a pass.
+    /// Begins a pass. `unavailable` is the number of unavailable targets.
     pub fn begin_pass(&mut self, unavailable: u64) {
         let t_s = self.now().as_secs_f64();
         self.record.passes.push(PassRow {
@@ -194,7 +195,7 @@ impl Plane<'_> {
         });
     }
 
-    /// Extends the last pass until `end`, with the number of created objects. A pass that continues after the last
+    /// Extends the last pass until `end`, and adds the number of created objects. A pass that continues after the last
     /// target became ready is already recorded.
     pub fn pass_until(&mut self, end: SimTime, created: u64) {
         if let Some(pass) = self.record.passes.last_mut() {
@@ -203,7 +204,7 @@ impl Plane<'_> {
         }
     }
 
-    /// Promotes a cluster to a revision in a pass, which counts once for each cluster and revision.
+    /// Records the promotion of a cluster to a revision in a pass. It counts once for each cluster and revision.
     pub fn promote(&mut self, cluster: ClusterId, revision: Revision) {
         let before = self.record.promoted[cluster.index()].replace(revision);
         self.record.note_promotion(cluster, revision);
@@ -214,12 +215,12 @@ impl Plane<'_> {
         }
     }
 
-    /// Returns the passes so far. A process reports its own.
+    /// Returns the passes so far. An external process reports its own passes.
     pub fn passes(&mut self) -> &mut Vec<PassRow> {
         &mut self.record.passes
     }
 
-    /// Notifies that [`super::Controller::is_done`] may have changed for a cluster.
+    /// Announces that [`super::Controller::is_done`] may have changed for a cluster.
     pub fn changed(&mut self, cluster: ClusterId) {
         self.record.changed.push(cluster);
     }
@@ -229,14 +230,13 @@ impl Plane<'_> {
         self.record.reported.get_or_insert(at);
     }
 
-    /// Records that the rollout waits for a person from `asked` until `given`, according to the delays in the
-    /// strategy.
+    /// Records that the rollout waits for a person from `asked` until `given`, as the strategy's delays determine.
     pub fn waits_for_person(&mut self, asked: SimTime, given: SimTime) {
         self.record.pauses.push((asked, given));
     }
 
-    /// Returns the time at which a person acts on a request made at `asked`: the time of the strategy's own model,
-    /// unless the run follows observed actions. `None`: never.
+    /// Returns the time at which a person responds to a request made at `asked`: the time `own` from the strategy's
+    /// model, unless the run follows observed actions. `None`: the person never responds.
     pub fn person_acts(&mut self, asked: SimTime, own: Option<SimTime>) -> Option<SimTime> {
         let Record {
             seen_acts,
@@ -256,17 +256,17 @@ impl Plane<'_> {
         self.record.timed_waits.push((begins, ends));
     }
 
-    /// Announces that the product's objects may have changed.
+    /// Announces that the product's objects may show changed conditions.
     pub fn shows(&mut self) {
         self.record.shows = true;
     }
 
-    /// Returns whether [`Plane::shows`] was called and the objects were not queried yet.
+    /// Returns whether [`Plane::shows`] was called and the conditions were not collected yet.
     pub(super) const fn is_to_show(&self) -> bool {
         self.record.shows
     }
 
-    /// Records that the controller's process has failed: the run ends with this error.
+    /// Records that the controller's process has failed. The run ends with this error.
     pub fn fail(&mut self, error: ProcessError) {
         self.record.failure.get_or_insert(error);
     }

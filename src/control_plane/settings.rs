@@ -1,4 +1,4 @@
-//! The settings of a product's control loop: data, not code.
+//! The settings of a product's control loop.
 //!
 //! Each product's configuration names its values. The duration of a pass is the duration of its API requests:
 //! controllers read from caches and compute in microseconds, but wait for the API server for milliseconds. Left out:
@@ -13,17 +13,17 @@ use crate::units::SimDuration;
 use crate::units::serial::without_defaults;
 use crate::world::DurationModel;
 
-/// The latency of requests, the limit of the controller's client, and the delay of observed changes.
+/// The controller's request latency, client rate limit, and delay of observed changes.
 ///
-/// A change or the scheduler's own wake-up time starts a pass. Changes that arrive during a pass are merged into the
-/// next one; passes of a scheduler never overlap. A pass lasts as long as its requests.
+/// A change or a timer of the scheduler starts a pass. Changes that arrive during a pass are merged into the next one;
+/// passes of a scheduler never overlap. A pass lasts as long as its requests.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(transform = without_defaults))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ControlLoop {
     /// Duration of one request to the API server, from sending to the answer.
     pub request: DurationModel,
-    /// Maximum requests per second of the controller's client, for each kind; 0 means no limit.
+    /// Maximum requests per second of the client, for each kind of object; 0 means no limit.
     pub client_qps: u32,
     /// Requests that the client may send before its limit applies.
     pub client_burst: u32,
@@ -33,7 +33,8 @@ pub struct ControlLoop {
 
 /// Duration of one request to an API server. Source: writes of 10 clients to etcd 3.6 on three nodes with NVMe disks,
 /// median 6.4 to 7.6 ms, p90 10.7 to 12.6 ms (rancher/dartboard@7a1d06b6, `docs/20250513`); this lognormal has a
-/// median of 7 and a p90 of 11.7 ms. Spread: p95 14 to 23 ms with etcd 3.5, 188 to 275 ms with PostgreSQL by kine.
+/// median of 7 ms and a p90 of 11.7 ms. Spread: p95 14 to 23 ms with etcd 3.5, 188 to 275 ms with PostgreSQL through
+/// kine.
 pub const API_REQUEST: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_millis(7),
     sigma: 0.4,
@@ -44,12 +45,12 @@ pub const API_REQUEST: DurationModel = DurationModel::LogNormal {
 pub const WATCH_DELAY: SimDuration = SimDuration::from_millis(1);
 
 impl ControlLoop {
-    /// The loop of a Kubernetes controller whose client has no limit.
+    /// The control loop of a Kubernetes controller whose client has no rate limit.
     pub const fn kubernetes() -> Self {
         Self::limited(0, 0)
     }
 
-    /// The loop of a Kubernetes controller whose client sends up to `qps` requests a second.
+    /// The control loop of a Kubernetes controller whose client sends at most `qps` requests per second.
     pub const fn limited(qps: u32, burst: u32) -> Self {
         Self {
             request: API_REQUEST,

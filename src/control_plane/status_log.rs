@@ -1,10 +1,11 @@
-//! The conditions that the product's objects show to people during one run, as a log of changes.
+//! The status conditions that the product's objects show during one run, as a log of changes.
 //!
 //! A controller shows all its conditions after every pass, and the log keeps those that changed. Its size is bounded
-//! regardless of the size of the fleet: at most [`PAIRS_MAX`] pairs of object and condition, [`ROWS_MAX`] rows for
-//! each pair, and [`ALL_MAX`] in total. Of several changes at the same time the last is kept. If a pair has more
-//! changes than allowed, those that follow each other faster than a minimum spacing are left out. The spacing doubles
-//! until the rest fits. The first and the last change of each pair are always kept.
+//! regardless of the fleet's size: at most [`PAIRS_MAX`] pairs of object and condition, [`ROWS_MAX`] rows for each
+//! pair, and [`ALL_MAX`] rows in total. If a condition changes several times at the same instant, only the last change
+//! is kept. If a pair has too many changes, changes that follow the previous one within a minimum spacing are left
+//! out. The spacing doubles until the remaining changes fit. The first and the last change of each pair are always
+//! kept.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +13,29 @@ use crate::results::StatusRow;
 use crate::rollout::ObjectCondition;
 use crate::units::{SimDuration, SimTime};
 
-/// Maximum number of pairs of object and condition. Others are left out.
+/// Maximum number of pairs of object and condition. Further pairs are left out.
 const PAIRS_MAX: usize = 1_000;
 
-/// Maximum number of rows of a pair.
+/// Maximum number of rows for each pair of object and condition.
 const ROWS_MAX: usize = 500;
 
-/// Maximum number of rows of all pairs.
+/// Maximum total number of rows.
 const ALL_MAX: usize = 20_000;
 
-/// The log of one run.
+/// The log of status conditions in one run.
 #[derive(Debug, Default)]
 pub struct StatusLog {
     now: SimTime,
     pairs: BTreeMap<(String, String), History>,
-    /// Number of changes so far, which orders changes of the same time.
+    /// Number of changes so far, which determines the order of changes at the same time.
     changes: usize,
 }
 
-/// The changes of one pair.
+/// The changes of one pair of object and condition.
 #[derive(Debug, Default)]
 struct History {
     kept: Vec<StatusChange>,
-    /// The last change, if it follows the previous one faster than `spacing`.
+    /// The last change, if it follows the previous one within `spacing`.
     last: Option<StatusChange>,
     spacing: SimDuration,
 }
@@ -49,17 +50,18 @@ struct StatusChange {
 }
 
 impl StatusLog {
-    /// Sets the time of the conditions that are shown from here on.
+    /// Sets the time of the conditions that are shown next.
     pub fn at(&mut self, now: SimTime) {
         self.now = now;
     }
 
-    /// Shows these conditions now; those of other objects are unchanged.
+    /// Records these conditions as shown now. Conditions of other objects do not change.
     pub fn show(&mut self, conditions: impl IntoIterator<Item = ObjectCondition>) {
         self.show_at(None, conditions);
     }
 
-    /// Like [`StatusLog::show`], at a time that is not before the last one of the same condition. `None`: now.
+    /// Records conditions as shown at a time, which must not be before the last one of the same condition. `None`:
+    /// now.
     pub fn show_at(
         &mut self,
         at: Option<SimTime>,
@@ -92,7 +94,7 @@ impl StatusLog {
         }
     }
 
-    /// Takes the rows, in the order of their times, and leaves the log empty.
+    /// Takes the rows in order of time, and leaves the log empty.
     pub fn take(&mut self) -> Vec<StatusRow> {
         let pairs = std::mem::take(&mut self.pairs);
         let most = ROWS_MAX.min(ALL_MAX / pairs.len().max(1));
@@ -149,7 +151,7 @@ impl History {
         }
     }
 
-    /// Doubles the spacing between changes until at most `most` are left. The last one stays.
+    /// Doubles the spacing between changes until at most `most` remain. The last change is always kept.
     fn thin(&mut self, most: usize) {
         let last = self.last.take().or_else(|| self.kept.last().cloned());
         while self.kept.len() > most {
@@ -241,7 +243,7 @@ mod tests {
             (2.0, "Bundle/app display.state", "NotReady"),
             (3.0, "GitRepo/app display.state", "NotReady"),
             (4.0, "Bundle/app Ready", "True"),
-            // The field was shown and is empty again. A field that was always empty has no row.
+            // The field was shown and is empty again. A field that is always empty has no row.
             (4.0, "Bundle/app display.state", ""),
         ];
         assert_eq!(

@@ -1,9 +1,9 @@
-//! The work queue of a controller with its workers, and the timers that add keys to it again.
+//! A controller's work queue with its workers, and the timers that add keys to the queue again.
 //!
-//! Follows kubernetes/client-go (`util/workqueue`) and controller-runtime. A key that is added while it waits is
-//! merged with itself. A key that is added while a worker processes it is processed again afterwards. No two workers
-//! process the same key. Keys are processed first come, first served. A rate limiter determines when a failed key
-//! returns: the longer wait of a back-off that doubles for each key, and of one token bucket for all keys.
+//! Follows kubernetes/client-go (`util/workqueue`) and controller-runtime. Adding a key that is already waiting has no
+//! effect. A key that is added while a worker processes it is processed again afterwards. No two workers process the
+//! same key simultaneously. Keys are processed in the order of their arrival. A rate limiter determines when a failed
+//! key returns, after the longer of two waits: a doubling back-off for each key, and a token bucket for all keys.
 //!
 //! The workers belong to the controller, and keys may belong to several rollouts.
 
@@ -15,10 +15,10 @@ use crate::engine::Reservations;
 use crate::rollout::{QueueRequest, back_off};
 use crate::units::{SimDuration, SimTime};
 
-/// A controller's work queue with its workers and timers. `K`: keys; `S`: the controller's own steps in time.
+/// A controller's work queue with its workers and timers. `K`: keys. `S`: the controller's own timed steps.
 #[derive(Clone, Debug)]
 pub struct Runtime<K, S> {
-    /// Whether the release has begun; before it no worker takes a key.
+    /// Whether the release has begun. Before it, workers process no keys.
     is_released: bool,
     free_workers: usize,
     waiting: VecDeque<K>,
@@ -32,7 +32,7 @@ struct QueuedKey {
     is_waiting: bool,
     /// Whether a worker is processing the key.
     is_taken: bool,
-    /// The time and the number of the timer that adds the key.
+    /// The timer that adds the key: its time and its number.
     timer: Option<(SimTime, u32)>,
 }
 
@@ -40,18 +40,18 @@ struct QueuedKey {
 #[derive(Clone, Copy, Debug)]
 enum Due<K, S> {
     Add(K),
-    /// A worker is done with a key, and whether the pass has reported completion.
+    /// A worker finishes processing a key. The flag tells whether the pass reports completion.
     Finished(K, bool),
     Step(S),
 }
 
 impl<K: Copy + Ord, S> Runtime<K, S> {
-    /// Creates the queue of a product's only controller, with this number of workers.
+    /// Creates the queue for a product's only controller, with this number of workers.
     pub fn new(workers: usize) -> Self {
         Self::of_controller(0, workers)
     }
 
-    /// Creates the queue of a product's controller with this number ([`Agenda::of_controller`]).
+    /// Creates the queue for the product's controller with this number ([`Agenda::of_controller`]).
     pub fn of_controller(number: u32, workers: usize) -> Self {
         Self {
             is_released: false,
@@ -62,12 +62,12 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         }
     }
 
-    /// Lets workers take keys from now on.
+    /// Allows workers to process keys.
     pub fn start(&mut self) {
         self.is_released = true;
     }
 
-    /// Lets workers take keys from now on, and adds the key of the release.
+    /// Allows workers to process keys, and adds the key for the release.
     pub fn release(&mut self, key: K) {
         self.start();
         self.add(key);
@@ -80,7 +80,7 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         }
     }
 
-    /// Adds a key.
+    /// Adds a key to the queue.
     pub fn add(&mut self, key: K) {
         let state = self.keys.entry(key).or_default();
         if !std::mem::replace(&mut state.is_waiting, true) && !state.is_taken {
@@ -88,7 +88,7 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         }
     }
 
-    /// Adds a key at a time. If it is added twice, the earlier time applies.
+    /// Adds a key at this time. If the key already has a timer, the earlier time applies.
     pub fn add_at(&mut self, key: K, at: SimTime, plane: &mut Plane<'_>) {
         let state = self.keys.entry(key).or_default();
         match state.timer {
@@ -104,12 +104,12 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         self.agenda.add(at, Due::Step(step), plane)
     }
 
-    /// Cancels a timer of [`Self::step`].
+    /// Cancels a timer set with [`Self::step`].
     pub fn cancel(&mut self, number: u32, plane: &mut Plane<'_>) {
         self.agenda.cancel(number, plane);
     }
 
-    /// Handles a timer. Returns the controller's step, if it was for one.
+    /// Handles a timer. Returns the controller's step if the timer was set for one.
     pub fn due(&mut self, number: u32, plane: &mut Plane<'_>) -> Option<S> {
         match self.agenda.take(number)? {
             Due::Step(step) => return Some(step),
@@ -128,8 +128,8 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         None
     }
 
-    /// Returns the purpose of a pending timer, as a name for counts; `step` names the controller's own steps. `None`:
-    /// the timer belongs to another queue.
+    /// Returns the purpose of a pending timer, as a name for counts. `step` returns the name of a controller's own
+    /// step. `None`: the timer belongs to another queue.
     pub fn timer_kind(
         &self,
         number: u32,
@@ -142,8 +142,8 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         })
     }
 
-    /// Returns the next key for a free worker. A timer of the key stays, as in client-go. The status of a completed
-    /// pass is shown before the next pass begins.
+    /// Returns the next key for a free worker. The key's timer remains, as in client-go. The conditions after a
+    /// completed pass are shown before the next pass begins.
     pub fn take(&mut self, plane: &Plane<'_>) -> Option<K> {
         if !self.is_released || self.free_workers == 0 || plane.is_to_show() {
             return None;
@@ -158,7 +158,7 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         Some(key)
     }
 
-    /// Ends a worker's processing of a key, which is queued again if it was added meanwhile.
+    /// Ends the processing of a key by a worker. The key is queued again if it was added in the meantime.
     pub fn done(&mut self, key: K) {
         self.free_workers += 1;
         let state = self
@@ -173,8 +173,8 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         }
     }
 
-    /// Ends the pass of a key at `end`, when the product's objects show what it has written. `created`: the number of
-    /// objects that it creates. `completes`: the objects show the rollout as complete.
+    /// Ends the pass for a key at `end`, when the product's objects show the written changes. `created`: the number of
+    /// objects that the pass creates. `completes`: whether the objects then show the rollout as complete.
     pub fn end_pass(
         &mut self,
         key: K,
@@ -187,7 +187,7 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         self.agenda.add(end, Due::Finished(key, completes), plane);
     }
 
-    /// Returns whether a worker is processing a key.
+    /// Returns whether a worker is processing any key.
     pub fn is_busy(&self) -> bool {
         self.keys.values().any(|state| state.is_taken)
     }
@@ -200,7 +200,7 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         })
     }
 
-    /// Returns whether nothing is pending here.
+    /// Returns whether the queue has no pending keys, timers or steps.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.agenda.iter().next().is_none()
     }
@@ -214,8 +214,7 @@ pub struct RateLimiter<K> {
 }
 
 impl<K: Copy + Ord> RateLimiter<K> {
-    /// Maximum requeues per second of all keys together, and the burst. Source: `DefaultTypedControllerRateLimiter` of
-    /// client-go.
+    /// Maximum total requeues per second, and the burst. Source: `DefaultTypedControllerRateLimiter` of client-go.
     const PER_SECOND: f64 = 10.0;
     const BURST: u32 = 100;
 
@@ -236,7 +235,7 @@ impl<K: Copy + Ord> RateLimiter<K> {
         turn.max(now + wait)
     }
 
-    /// Returns the time at which a key whose pass ends with this request is added again.
+    /// Returns the time at which a key is added again when its pass ends with this request.
     pub fn requeue(&mut self, key: K, end: SimTime, request: QueueRequest) -> Option<SimTime> {
         if matches!(request, QueueRequest::RateLimited | QueueRequest::Error) {
             return Some(self.again(key, end));
@@ -255,11 +254,11 @@ impl<K: Copy + Ord> RateLimiter<K> {
     }
 }
 
-/// Workers that are occupied by each task for a duration that is known at its start.
+/// A pool of workers for tasks whose duration is known at their start.
 #[derive(Clone, Debug)]
 pub struct WorkerPool {
     size: usize,
-    /// The time at which each worker in use becomes free.
+    /// The time at which each busy worker becomes free.
     busy: BinaryHeap<Reverse<SimTime>>,
 }
 
@@ -272,7 +271,7 @@ impl WorkerPool {
         }
     }
 
-    /// Assigns work of this duration to the first free worker. Returns its end.
+    /// Assigns a task of this duration to the first free worker. Returns the end of the task.
     pub fn work(&mut self, now: SimTime, duration: SimDuration) -> SimTime {
         let is_free = self.busy.peek().is_some_and(|Reverse(free)| *free <= now);
         let begin = if is_free || self.busy.len() >= self.size {

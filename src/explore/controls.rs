@@ -1,7 +1,8 @@
-//! The controls of a page: settings that a reader may change, in groups.
+//! The controls on a page: settings that the user may change, in groups.
 //!
-//! They are the settings in force, with the values of the sweep and the ranges of the model's constants. Left out are
-//! settings of the experiment as a whole, and settings that name a file. Other settings can be typed as for `--set`.
+//! Controls exist for the settings in force. Their values come from the sweep and from the ranges of the model's
+//! constants. Left out: settings of the experiment as a whole, and settings that name a file. Other settings can be
+//! typed as for `--set`.
 
 use itertools::Itertools;
 use serde::Serialize;
@@ -9,20 +10,20 @@ use serde::Serialize;
 use crate::results::grouped;
 use crate::scenario::{Experiment, SettingInForce, is_setting_of_experiment};
 
-/// A setting that a reader may change.
+/// A setting that the user may change.
 #[derive(Debug, Serialize)]
 pub(super) struct Control {
-    /// The strategy that the control applies to; empty for all.
+    /// The strategy that the control applies to. Empty: all strategies.
     strategy: String,
     group: &'static str,
     path: String,
     value: String,
     origin: String,
-    /// Values to choose from: those of the sweep, or from the low to the high end of a range.
+    /// Values to choose from: those in the sweep, or values from the low to the high end of a range.
     values: Vec<String>,
 }
 
-/// The groups, with the paths below which their settings are. The first match counts.
+/// The groups of controls, with the path prefixes of their settings. The first match applies.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Strategy", &["strategies."]),
     (
@@ -44,14 +45,14 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Limits", &["assert"]),
 ];
 
-/// The names of the group of swept settings and of the group of all others.
+/// The name of the group of swept settings. The name of the group of all other settings follows.
 const SWEPT: &str = "Swept settings";
 const OTHERS: &str = "All other settings and constants";
 
-/// Settings that are in force only if they are written.
+/// Settings that are in force only if the experiment contains them.
 const UNWRITTEN: [&str; 2] = ["startsAt", "assert"];
 
-/// Returns the controls, in the order of the page.
+/// Returns the controls in the order of the page.
 pub(super) fn controls(experiment: &Experiment) -> Vec<Control> {
     let mut controls = swept_controls(experiment);
     let everywhere = &experiment.settings.everywhere;
@@ -79,7 +80,7 @@ pub(super) fn controls(experiment: &Experiment) -> Vec<Control> {
     controls
 }
 
-/// Returns the controls of the settings that the experiment sweeps.
+/// Returns the controls for the settings that the experiment sweeps.
 fn swept_controls(experiment: &Experiment) -> Vec<Control> {
     let settings = experiment
         .variants
@@ -109,7 +110,7 @@ fn has_path(settings: &[SettingInForce], path: &str) -> bool {
     settings.iter().any(|setting| setting.path == path)
 }
 
-/// Returns the position of a control's group on the page.
+/// Returns the rank of a control's group on the page.
 fn rank(control: &Control) -> usize {
     if control.group == SWEPT {
         return 0;
@@ -130,7 +131,8 @@ fn group_of(path: &str) -> &'static str {
     OTHERS
 }
 
-/// Returns whether a setting is on the page only as a control of the sweep, or not at all.
+/// Returns whether a setting gets no control here: it belongs to the experiment as a whole, names a file, or has a
+/// control from the sweep.
 fn is_left_out(path: &str, controls: &[Control]) -> bool {
     let top = path.split(['.', '[']).next().unwrap_or_default();
     let mut keys_of_files = [".file", ".manifest", ".previous", ".table"].into_iter();
@@ -141,7 +143,7 @@ fn is_left_out(path: &str, controls: &[Control]) -> bool {
     is_of_experiment || names_file || is_swept
 }
 
-/// Adds the controls of settings in force, for one strategy or for all.
+/// Adds the controls for settings in force, for one strategy or for all strategies.
 fn add<'s>(
     controls: &mut Vec<Control>,
     strategy: &str,
@@ -158,7 +160,7 @@ fn add<'s>(
         if is_left_out(path, controls) {
             continue;
         }
-        // `faults` is a map; readers change its fields instead.
+        // `faults` is a map; users change its fields instead.
         if path == "faults" {
             for (key, value) in inside {
                 let path = format!("faults.{key}");

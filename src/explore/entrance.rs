@@ -1,7 +1,8 @@
-//! Connections that have not presented the token of the page.
+//! Connections that have not presented the page's token.
 //!
-//! Any user of this machine can open them, so they have their own slots and take none from readers with the token. If
-//! there are too many, the oldest is closed: a reader's request arrives completely within a millisecond.
+//! Any user of this machine can open such connections, so they have their own slots and take none from clients with
+//! the token. If there are too many, the oldest is closed; a legitimate request arrives completely within a
+//! millisecond.
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,14 +28,14 @@ struct WaitingStream {
     stream: TcpStream,
 }
 
-/// The slot of a connection without the token. It is freed when dropped.
+/// The slot of a connection without the token. The slot is freed when this value is dropped.
 pub(super) struct StrangerPlace {
     entrance: Arc<Entrance>,
     number: u64,
 }
 
 impl Entrance {
-    /// Assigns a slot to a connection, and closes the oldest if there are too many.
+    /// Assigns a slot to a connection, and closes the oldest connection if there are too many.
     ///
     /// # Errors
     /// Returns an error if the process has too many open files.

@@ -1,37 +1,37 @@
-//! The part of HTTP/1.1 that a page on this machine needs: one request for each connection, with limits on its size
-//! and time. `httparse` parses the head.
+//! The part of HTTP/1.1 that a locally served page needs: one request for each connection, with limits on its size and
+//! time. `httparse` parses the head.
 //!
-//! No server library is used: the small ones limit neither the size of a head nor the time for sending it, and they
-//! hide the connection, which shows whether the page is still open.
+//! No server library is used, because the small ones limit neither the size of a head nor the time for sending it, and
+//! they hide the connection, which shows whether the page is still open.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Maximum number of bytes of a head, of its lines, and of a body.
+/// Maximum size of a head in bytes, followed by the maximum number of its lines and the maximum size of a body.
 const MOST_HEAD: usize = 16 * 1024;
 const MOST_LINES: usize = 64;
 const MOST_BODY: usize = 512 * 1024;
 
-/// Maximum time for a client to send a head, to send a body, or to receive a part of a response.
+/// Maximum time for a client to send a head, to send a body, or to accept a part of a response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Maximum time for reading the rest of a rejected request, and maximum number of its bytes.
+/// Maximum time for reading the rest of a rejected request, followed by its maximum size in bytes.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 const MOST_IGNORED: usize = 4 * 1024 * 1024;
 
-/// A request without its body.
+/// A request without its complete body.
 pub(super) struct HttpHead {
     pub(super) method: String,
     pub(super) path: String,
     lines: Vec<(String, String)>,
     /// The length of the body in bytes.
     length: usize,
-    /// The received part of the body.
+    /// The part of the body received so far.
     body: Vec<u8>,
 }
 
-/// An HTTP status. Error statuses say why there is no response.
+/// An HTTP status. Error statuses give the reason why there is no other response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct HttpStatus {
     code: u16,
@@ -56,7 +56,7 @@ impl HttpStatus {
 }
 
 impl HttpHead {
-    /// Returns the value of a header; empty if it is missing. Names are in lowercase.
+    /// Returns the value of a header. Empty if the header is missing. Names are in lowercase.
     pub(super) fn line(&self, name: &str) -> &str {
         for (known, value) in &self.lines {
             if known == name {
@@ -69,7 +69,7 @@ impl HttpHead {
     /// Reads a head, which must arrive completely within [`PATIENCE`].
     ///
     /// # Errors
-    /// Returns an error if it is not a head, is too large, or takes too long. `None`: the client has closed the
+    /// Returns an error if the head is invalid, is too large, or takes too long. `None`: the client has closed the
     /// connection.
     pub(super) fn read(stream: &mut TcpStream) -> Result<Self, Option<HttpStatus>> {
         let end = Instant::now() + PATIENCE;
@@ -104,7 +104,7 @@ impl HttpHead {
     }
 }
 
-/// Rejects a request, and reads the rest of it: closing a connection with unread bytes resets it, and the client may
+/// Rejects a request and reads the rest of it. Otherwise closing the connection would reset it, and the client might
 /// not see the response.
 pub(super) fn refuse(stream: &mut TcpStream, status: HttpStatus) {
     let end = Instant::now() + LAST_PATIENCE;
@@ -119,7 +119,7 @@ pub(super) fn refuse(stream: &mut TcpStream, status: HttpStatus) {
     }
 }
 
-/// Reads a few more bytes.
+/// Reads further bytes of a request.
 fn more(
     stream: &mut TcpStream,
     bytes: &mut Vec<u8>,
@@ -144,7 +144,7 @@ fn more(
     }
 }
 
-/// Parses a head, and returns it with its size. `None`: it is incomplete.
+/// Parses a head, and returns it with its size. `None`: the head is incomplete.
 fn parsed(bytes: &[u8]) -> Result<Option<(HttpHead, usize)>, HttpStatus> {
     let mut lines = [httparse::EMPTY_HEADER; MOST_LINES];
     let mut head = httparse::Request::new(&mut lines);
@@ -163,7 +163,7 @@ fn parsed(bytes: &[u8]) -> Result<Option<(HttpHead, usize)>, HttpStatus> {
             .trim()
             .to_owned();
         let name = line.name.to_ascii_lowercase();
-        // Headers that determine the origin or the end of the body must occur only once.
+        // Headers that determine the origin or the end of the body must not be repeated.
         let is_twice = lines.iter().any(|(known, _)| *known == name);
         if is_twice && ["host", "origin", "content-length", "content-type"].contains(&name.as_str())
         {
@@ -185,7 +185,7 @@ fn parsed(bytes: &[u8]) -> Result<Option<(HttpHead, usize)>, HttpStatus> {
     Ok(Some((request, size)))
 }
 
-/// Returns the length of a body according to its head.
+/// Returns the length of the body, according to the head.
 fn body_length(text: &str) -> Result<usize, HttpStatus> {
     if text.is_empty() {
         return Ok(0);
@@ -199,7 +199,7 @@ fn body_length(text: &str) -> Result<usize, HttpStatus> {
     }
 }
 
-/// Writes the head of a response of this type, whose body ends with the connection.
+/// Writes the head of a response with this content type. The end of the connection marks the end of the body.
 pub(super) fn write_head(
     stream: &mut TcpStream,
     HttpStatus { code, words }: HttpStatus,
@@ -213,8 +213,8 @@ pub(super) fn write_head(
     stream.write_all(head.as_bytes())
 }
 
-/// Waits this long for the client to close the connection, on which it sends nothing more. Returns whether it has
-/// closed it.
+/// Waits for this time for the client to close the connection, on which it sends nothing more. Returns whether the
+/// client has closed it.
 pub(super) fn closes_within(stream: &TcpStream, time: Duration) -> bool {
     if stream.set_read_timeout(Some(time)).is_err() {
         return true;
@@ -222,7 +222,7 @@ pub(super) fn closes_within(stream: &TcpStream, time: Duration) -> bool {
     match stream.peek(&mut [0; 1]) {
         Ok(0) => true,
         Ok(_) => {
-            // The client has sent more than it should, which remains unread.
+            // The client has sent more than it should. The additional bytes remain unread.
             std::thread::sleep(time);
             false
         }

@@ -1,9 +1,11 @@
-//! Answers a reader's questions about an experiment: the same rollouts before and after a change of settings.
+//! Answers a user's questions about an experiment by comparing the same rollouts before and after a change of
+//! settings.
 //!
-//! An [`Explorer`] holds an experiment with all of its files, and reads no others. A [`PageQuestion`] names a variant
-//! to compare with, a variant to start from, and values of settings, as for `--set`. An [`Exploration`] answers it: it
-//! returns the runs that it needs next, and has an answer when it has received them. The caller decides on threads,
-//! and when to stop: it is a local server, or a worker in a page. So both give the same bytes.
+//! An [`Explorer`] contains an experiment with all its files, and reads no other files. A [`PageQuestion`] names a
+//! variant to compare with, a variant to start from, and values of settings, as for `--set`. An [`Exploration`]
+//! answers it: it returns the runs that it needs next, and gives an answer after it has received them. The caller,
+//! which is a local server or a worker in a page, chooses the threads and when to stop. Both callers give byte for
+//! byte identical answers.
 //!
 //! Runs are requested in the order of their replicates, in pairs of before and after, with the experiment's seed.
 //! Successive answers use more runs, so the intervals of the differences shrink.
@@ -33,33 +35,33 @@ use crate::units::{Bytes, counted};
 #[cfg(not(target_family = "wasm"))]
 pub use server::{Server, serve};
 
-/// Numbers of pairs of runs after which there is an answer. The last one ends the question.
+/// Numbers of pairs of runs after which an answer is given. The last answer completes the question.
 const ANSWERS: [usize; 8] = [1, 3, 6, 10, 20, 40, 70, 100];
 
 const MOST_PAIRS: usize = ANSWERS[ANSWERS.len() - 1];
 
-/// Maximum number of values of a question, and of bytes of each value.
+/// Maximum number of values in a question, followed by the maximum size of each value in bytes.
 const MOST_SET: usize = 100;
 const MOST_BYTES: usize = 4096;
 
 /// The memory limit of a page with the embedded simulator, which can address 4 GB.
 const MOST_IN_PAGE: Bytes = Bytes::new(2_000_000_000);
 
-/// Maximum number of variants whose runs are kept for the next question.
+/// Maximum number of variants whose runs are stored for the next question.
 const MOST_KEPT: usize = 4;
 
-/// A question of a reader.
+/// A question from the page.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageQuestion {
-    /// The number of the question, which its answers contain.
+    /// The number of the question. Its answers repeat the number.
     pub id: u64,
-    /// The page that asks; its newer question stops an older one.
+    /// The page that asks. A newer question from the same page stops an older one.
     #[serde(default)]
     pub page: String,
     /// The variant to compare with, as the experiment names it.
     pub before: String,
-    /// The variant to start from.
+    /// The variant to which the values in `set` are applied.
     pub after: String,
     /// Values of settings, as for `--set`.
     #[serde(default)]
@@ -69,7 +71,7 @@ pub struct PageQuestion {
 /// An error in a question, at a setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trouble {
-    /// The path of the setting; may be empty.
+    /// The path of the setting. May be empty.
     pub at: String,
     /// The error.
     pub message: String,
@@ -77,15 +79,15 @@ pub struct Trouble {
     pub fix: String,
 }
 
-/// An experiment and the state for answering questions about it.
+/// An experiment, and the state for answering questions about it.
 #[derive(Debug)]
 pub struct Explorer {
     experiment: Experiment,
     overrides: Overrides,
-    /// Maximum memory of a question, and maximum number of concurrent runs.
+    /// Maximum memory for a question. The maximum number of concurrent runs is in the next field.
     memory: Bytes,
     at_once: usize,
-    /// Runs of unchanged variants.
+    /// Runs of unchanged variants, stored for the next question.
     kept: Mutex<BTreeMap<String, Vec<RunRecord>>>,
 }
 
@@ -97,40 +99,40 @@ pub struct Exploration {
     variants: [Variant; 2],
     seed: u64,
     records: [VariantRecord; 2],
-    /// Whether the variants are the same, so that one run serves as both.
+    /// Whether the two variants are the same, so that one run serves for both.
     is_same: bool,
-    /// The key under which the runs are kept.
+    /// The key under which the runs are stored for the next question.
     kept_as: String,
     provenance: Provenance,
     yaml: String,
     snippet: Option<Snippet>,
-    /// Number of pairs in the answers so far.
+    /// Number of pairs of runs in the answers so far.
     told: usize,
 }
 
-/// Seed, replicates and values of the command line, in the format of a page.
+/// Seed, replicates and values from the command line, in the page's format.
 type PageOverrides = (Option<u64>, Option<u32>, Vec<String>);
 
-/// Sides of a comparison, as indices of [`Exploration::records`].
+/// The two sides of a comparison, as indices of [`Exploration::records`].
 const BEFORE: usize = 0;
 const AFTER: usize = 1;
 
 /// A run that a question needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ExploredRun {
-    /// [`BEFORE`] or [`AFTER`].
+    /// The side of the comparison: [`BEFORE`] or [`AFTER`].
     side: usize,
     replicate: u32,
 }
 
-/// An experiment with the settings of a question, and the variant that the question is about.
+/// An experiment with a question's settings, and the variant that the question is about.
 struct ChangedExperiment {
     experiment: Experiment,
     after: Variant,
 }
 
 impl Explorer {
-    /// Creates an explorer from an experiment that was loaded with these `overrides`.
+    /// Creates an explorer for an experiment that was loaded with these `overrides`.
     ///
     /// # Errors
     /// Returns an error if every strategy starts a command, which a page must not do.
@@ -150,7 +152,7 @@ impl Explorer {
         })
     }
 
-    /// Rejects questions that need more memory than this with `at_once` concurrent runs.
+    /// Sets the memory limit for questions, with `at_once` concurrent runs.
     #[must_use]
     pub fn limited_to(self, memory: Bytes, at_once: usize) -> Self {
         Self {
@@ -160,7 +162,7 @@ impl Explorer {
         }
     }
 
-    /// Returns the memory of a question about any of the experiment's variants.
+    /// Returns the memory that a question about any of the experiment's variants may need.
     #[must_use]
     pub fn memory(&self) -> MemoryEstimate {
         let variants: Vec<Variant> = self.usable().cloned().collect();
@@ -170,7 +172,7 @@ impl Explorer {
     /// Creates the explorer in a page, from the output of [`Explorer::files`].
     ///
     /// # Errors
-    /// Returns an error if the text has another format, or the experiment is invalid.
+    /// Returns an error if the text has a different format, or the experiment is invalid.
     pub fn of_files(text: &str) -> Result<Self, String> {
         let (name, (seed, replicates, set), files): (String, PageOverrides, Vec<(String, String)>) =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -188,8 +190,8 @@ impl Explorer {
         Ok(Self::new(experiment, overrides)?.limited_to(MOST_IN_PAGE, 1))
     }
 
-    /// Returns the experiment's files and overrides, for a page: the parts of files that are copied into results.
-    /// Files that are not text are left out.
+    /// Returns the experiment's files and overrides for a page: the parts of the files that are also copied into
+    /// results. Files that are not text are left out.
     #[must_use]
     pub fn files(&self) -> Value {
         let Experiment { name, inputs, .. } = &self.experiment;
@@ -208,7 +210,7 @@ impl Explorer {
         json!([name, [seed, replicates, set], texts])
     }
 
-    /// Returns the question that the page opens with: the first variant, unchanged.
+    /// Returns the question that the page starts with: the first variant, unchanged.
     #[must_use]
     pub fn first(&self) -> PageQuestion {
         let first = self.usable().next().expect("checked when it was made");
@@ -224,7 +226,7 @@ impl Explorer {
         variants.filter(|variant| !starts_command(variant))
     }
 
-    /// Returns the page with the first answer. `engine` is the simulator as WebAssembly, compressed, in base64; empty
+    /// Returns the page with the first answer. `engine` is the simulator as compressed WebAssembly in base64; empty
     /// for a page that asks a server.
     ///
     /// # Errors
@@ -258,7 +260,7 @@ impl Explorer {
     /// Reads and checks a question.
     ///
     /// # Errors
-    /// Returns all problems of the question.
+    /// Returns all problems with the question.
     pub fn begin(&self, question: &PageQuestion) -> Result<Exploration, Vec<Trouble>> {
         if question.set.len() > MOST_SET || question.set.iter().any(|set| set.len() > MOST_BYTES) {
             let message =
@@ -297,7 +299,7 @@ impl Explorer {
             snippet: after.scenario.strategy.snippet(),
             told: 0,
         };
-        // Another seed has other random numbers.
+        // With another seed, the stored runs have different random numbers.
         if exploration.seed == self.experiment.seed {
             let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             exploration.reuse(kept.get(&before.label).cloned().unwrap_or_default());
@@ -331,8 +333,8 @@ impl Explorer {
         }
     }
 
-    /// Returns the experiment with these values, and its variant that is otherwise like `start`. `None`: nothing
-    /// changes.
+    /// Returns the experiment with these values, and its variant that is otherwise like `start`. `None`: the values
+    /// change nothing.
     fn changed(
         &self,
         start: &Variant,
@@ -343,7 +345,7 @@ impl Explorer {
         }
         let paths: Vec<&str> = set.iter().map(|set| path_of(set)).collect();
         let mut overrides = self.overrides.clone();
-        // A value of the page overrides the command line's.
+        // A value from the page overrides the command line's value.
         overrides.set.retain(|own| !paths.contains(&path_of(own)));
         overrides.set.extend_from_slice(set);
         let mut experiment = load_again(&self.experiment.name, &self.experiment.inputs, &overrides)
@@ -361,7 +363,7 @@ impl Explorer {
         }))
     }
 
-    /// Keeps the runs of the unchanged variant for the next question.
+    /// Stores the runs of the unchanged variant for the next question.
     pub fn keep(&self, exploration: Exploration) {
         let [VariantRecord { runs, .. }, _] = exploration.records;
         let name = exploration.kept_as;
@@ -393,7 +395,7 @@ fn shown_variant(variant: &Variant) -> Value {
     json!({"label": variant.label, "strategy": variant.strategy, "settings": settings})
 }
 
-/// Returns the description of a variant as one side of a comparison.
+/// Returns the description of a variant that is one side of a comparison.
 fn explored_info(variant: &Variant, side: &str) -> VariantInfo {
     VariantInfo {
         variant: side.to_owned(),
@@ -403,7 +405,7 @@ fn explored_info(variant: &Variant, side: &str) -> VariantInfo {
     }
 }
 
-/// Returns one side of a comparison, without any run.
+/// Returns the record of one side of a comparison, without any runs.
 fn empty_record(side: &str) -> VariantRecord {
     VariantRecord {
         variant: side.to_owned(),
@@ -414,7 +416,7 @@ fn empty_record(side: &str) -> VariantRecord {
     }
 }
 
-/// Returns the path of a setting in `PATH=VALUE`.
+/// Returns the path in a setting written as `PATH=VALUE`.
 fn path_of(set: &str) -> &str {
     match set.split_once('=') {
         Some((path, _)) => path.trim(),
@@ -422,8 +424,8 @@ fn path_of(set: &str) -> &str {
     }
 }
 
-/// Returns whether a variant has the strategy of `start` and its settings, except for those with one of the changed
-/// `paths`.
+/// Returns whether a variant has the same strategy and settings as `start`, except for settings with one of the
+/// changed `paths`.
 fn is_like(variant: &Variant, start: &Variant, paths: &[&str]) -> bool {
     let mut wanted = Vec::new();
     for Setting { path, value, .. } in &start.settings {
@@ -438,7 +440,7 @@ fn is_like(variant: &Variant, start: &Variant, paths: &[&str]) -> bool {
     variant.strategy == start.strategy && settings == wanted
 }
 
-/// Returns a single error that belongs to no setting.
+/// Returns a single error that is not related to a setting.
 fn trouble(message: impl Into<String>, fix: &str) -> Vec<Trouble> {
     vec![Trouble {
         at: String::new(),
@@ -460,7 +462,7 @@ fn troubles(error: LoadError) -> Vec<Trouble> {
 }
 
 impl Exploration {
-    /// Returns the runs up to the next answer; empty after the last answer.
+    /// Returns the runs that are needed for the next answer. Empty after the last answer.
     #[must_use]
     pub fn missing(&self) -> Vec<ExploredRun> {
         let Some(pairs) = self.next_answer() else {
@@ -478,12 +480,12 @@ impl Exploration {
         missing
     }
 
-    /// Returns the number of pairs of the next answer.
+    /// Returns the number of pairs of runs in the next answer.
     fn next_answer(&self) -> Option<usize> {
         ANSWERS.into_iter().find(|pairs| *pairs > self.told)
     }
 
-    /// Returns whether every answer was given.
+    /// Returns whether all answers were given.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.told >= MOST_PAIRS
@@ -492,7 +494,7 @@ impl Exploration {
     /// Simulates one run.
     ///
     /// # Errors
-    /// Returns an error if its events repeat endlessly.
+    /// Returns an error if the run's events repeat endlessly.
     ///
     /// # Panics
     /// Never panics, because nothing stops the run.
@@ -501,10 +503,10 @@ impl Exploration {
         Ok(record.expect("nothing stops it"))
     }
 
-    /// Simulates one run. `None`: `stop` was set before its end.
+    /// Simulates one run. `None`: `stop` was set before the end of the run.
     ///
     /// # Errors
-    /// Returns an error if its events repeat endlessly.
+    /// Returns an error if the run's events repeat endlessly.
     pub fn simulate_until(
         &self,
         run: ExploredRun,
@@ -519,11 +521,11 @@ impl Exploration {
         refusal(self.id, &trouble(error.to_string(), ""))
     }
 
-    /// Adds a run, in the order of [`Exploration::missing`].
+    /// Adds a finished run. Runs must be added in the order of [`Exploration::missing`].
     pub fn add(&mut self, run: ExploredRun, mut record: RunRecord) {
         debug_assert_eq!(self.records[run.side].runs.len(), run.replicate as usize);
         if run.replicate > 0 {
-            // Only the first run is drawn with its clusters.
+            // The page draws clusters only for the first run.
             record.clusters = Vec::new();
             record.passes = Vec::new();
         }
@@ -533,7 +535,7 @@ impl Exploration {
         self.push(run.side, record);
     }
 
-    /// Adds runs of the variant before, which an earlier question has simulated.
+    /// Adds runs of the variant before the change that were simulated for an earlier question.
     fn reuse(&mut self, runs: Vec<RunRecord>) {
         if self.is_same {
             for run in &runs {
@@ -550,7 +552,7 @@ impl Exploration {
         self.records[side].runs.push(run);
     }
 
-    /// Returns the results of the runs so far.
+    /// Returns results from the runs so far.
     fn results(&self) -> Results {
         let [before, after] = &self.records;
         let pairs = before.runs.len().min(after.runs.len());
@@ -562,7 +564,7 @@ impl Exploration {
         Results::in_memory(self.provenance.clone(), tables)
     }
 
-    /// Returns the answer with the runs of [`Exploration::missing`], as one line of JSON.
+    /// Returns the answer after the runs of [`Exploration::missing`] were added, as one line of JSON.
     pub fn answer(&mut self) -> String {
         if let Some(pairs) = self.next_answer() {
             self.told = pairs;
@@ -581,7 +583,7 @@ impl Exploration {
         answer.to_string()
     }
 
-    /// Returns `runs.csv` of the runs.
+    /// Returns the content of `runs.csv` for the runs.
     fn csv(&self, tables: &Tables) -> String {
         for (name, bytes) in tables.files() {
             if name == "runs.csv" {

@@ -1,9 +1,9 @@
-//! Serves the page on this machine, and the answers to its questions.
+//! Serves the page on this machine, and answers its questions.
 //!
-//! Only this machine can connect, and only clients with the token in the address get a response. A web page elsewhere
-//! may send requests here through the reader's browser. They are detected by their `Origin`, or by the name in `Host`
-//! if the page's own name resolves to this machine. No request names a file: there are only the page and the
-//! questions.
+//! Only this machine can connect, and only clients that present the token in the address get a response. Another web
+//! page may send requests here through the user's browser. Such requests are detected by their `Origin`, or by the
+//! name in `Host` if the other page's own name resolves to this machine. Requests cannot name files: there are only
+//! the page and the questions.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -19,13 +19,13 @@ use crate::engine::Stop;
 use crate::results::RunRecord;
 use crate::study::{StudyError, in_order};
 
-/// Maximum number of concurrent connections that have presented the token; a page needs two.
+/// Maximum number of concurrent connections with the token. A page needs two.
 const MOST_READERS: usize = 32;
 
-/// Maximum time until a closed page is noticed.
+/// Maximum time until the server notices that a page was closed.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// A server for the page, which waits for readers.
+/// A server for the page.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -33,15 +33,15 @@ pub struct Server {
     page: String,
     explorer: Explorer,
     pool: rayon::ThreadPool,
-    /// Connections that have not presented the token.
+    /// Connections without the token.
     strangers: Arc<Entrance>,
-    /// Number of connections that have presented the token.
+    /// Number of connections with the token.
     readers: AtomicUsize,
-    /// The stop signal of each page's question.
+    /// The stop signal for each page's current question.
     questions: Mutex<BTreeMap<String, Stop>>,
 }
 
-/// The slot of a connection that has presented the token. It is freed when dropped.
+/// The slot of a connection with the token. The slot is freed when this value is dropped.
 struct ReaderPlace<'s>(&'s AtomicUsize);
 
 impl Drop for ReaderPlace<'_> {
@@ -50,10 +50,10 @@ impl Drop for ReaderPlace<'_> {
     }
 }
 
-/// Opens a free port on this machine for connections; `pool` simulates.
+/// Opens a free port on this machine for connections. `pool` contains the threads for simulations.
 ///
 /// # Errors
-/// Returns an error if the system has no port or no random numbers, or the first run fails.
+/// Returns an error if no port or no random numbers are available, or the first run fails.
 pub fn serve(explorer: Explorer, pool: rayon::ThreadPool) -> Result<Arc<Server>, String> {
     let listener =
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
@@ -90,7 +90,7 @@ impl Server {
     pub fn run(self: &Arc<Self>) {
         for stream in self.listener.incoming() {
             let Ok(mut stream) = stream else {
-                // For example, there are too many open files.
+                // For example, too many files are open.
                 std::thread::sleep(Duration::from_millis(50));
                 continue;
             };
@@ -106,8 +106,8 @@ impl Server {
         }
     }
 
-    /// Handles one connection. Error responses use the slot of a connection without the token; all others use that of
-    /// a reader.
+    /// Handles one connection. Error responses use the slot of a connection without the token; all other responses use
+    /// the slot of a connection with the token.
     fn answer(&self, stream: &mut TcpStream, stranger: StrangerPlace) {
         let head = match HttpHead::read(stream) {
             Ok(head) => head,
@@ -123,7 +123,7 @@ impl Server {
         if reader.is_none() {
             return refuse(stream, HttpStatus::UNAVAILABLE);
         }
-        // A client that has closed the connection misses the response.
+        // If the client has closed the connection, the response is lost.
         let _ = match route {
             Route::Page => self.write_page(stream),
             Route::Question => match question(head, stream) {
@@ -139,14 +139,14 @@ impl Server {
         stream.write_all(self.page.as_bytes())
     }
 
-    /// Returns a slot for a connection that has presented the token. `None`: all are in use.
+    /// Returns a slot for a connection with the token. `None`: all slots are in use.
     fn reader(&self) -> Option<ReaderPlace<'_>> {
         let reader = ReaderPlace(&self.readers);
         let taken = self.readers.fetch_add(1, Ordering::SeqCst);
         (taken < MOST_READERS).then_some(reader)
     }
 
-    /// Returns the purpose of a request, if it has the token and comes from the page.
+    /// Returns the purpose of a request, if the request has the token and comes from the page.
     fn route(&self, request: &HttpHead) -> Result<Route, HttpStatus> {
         let host = request.line("host");
         let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
@@ -163,7 +163,7 @@ impl Server {
             .and_then(|path| path.strip_prefix(&self.token));
         match (request.method.as_str(), below) {
             ("GET", Some("/")) => Ok(Route::Page),
-            // A page elsewhere cannot send this type without a preflight request.
+            // Another web page cannot send this content type without a preflight request.
             ("POST", Some("/ask"))
                 if !origin.is_empty() && request.line("content-type") == "application/json" =>
             {
@@ -175,8 +175,8 @@ impl Server {
         }
     }
 
-    /// Streams the answers to a question, one per line, until the last answer, a newer question, or the end of the
-    /// connection.
+    /// Streams the answers to a question, one per line, until the last answer, a newer question from the page, or the
+    /// end of the connection.
     fn stream(&self, stream: &mut TcpStream, question: &PageQuestion) -> io::Result<()> {
         let stop = Stop::default();
         let is_page = (1..=64).contains(&question.page.len());
@@ -187,7 +187,7 @@ impl Server {
             }
         }
         let answered = self.answer_question(stream, question, &stop);
-        // This also ends the watch.
+        // This also ends the thread that watches the connection.
         stop.set();
         let mut questions = self.questions();
         if let Some(newest) = questions.get(&question.page)
@@ -225,7 +225,7 @@ impl Server {
             Ok(exploration) => exploration,
             Err(troubles) => return tell(stream, &refusal(question.id, &troubles)),
         };
-        // Small parts, so that several readers take turns.
+        // Runs are simulated in small portions, so that several users take turns.
         let part = 2 * self.pool.current_num_threads();
         while !exploration.is_done() {
             for runs in exploration.missing().chunks(part) {

@@ -1,14 +1,15 @@
-//! Learns the pace of a rollout: draws of the constants that fit the observed updates, each with its run to the end.
+//! Learns the pace of a rollout: draws constants that fit the observed updates, and runs the rollout to its end for
+//! each draw.
 //!
 //! Constants are drawn from their ranges as for `uncertainty: constants`, and each draw is a run that follows the
 //! rollout until the present ([`run_from`]). The weight of a draw is the likelihood of the observed durations under
-//! the durations of its own run ([`CensoredFit`]). In each of [`ROUNDS`] rounds, draws are resampled by a part of
-//! their weight, so that a few of them do not displace all others. Each draw then makes a Metropolis move: other
-//! values of some constants, perhaps with other random numbers. This is sequential Monte Carlo with tempering (Del
+//! the durations of its own run ([`CensoredFit`]). In each of [`ROUNDS`] rounds, draws are resampled by only a part of
+//! their weight, so that a few of them do not replace all others. Each draw then makes a Metropolis move to other
+//! values of some constants, possibly with other random numbers. This is sequential Monte Carlo with tempering (Del
 //! Moral, Doucet and Jasra 2006).
 //!
-//! Durations of targets are not independent given the constants, and not exactly lognormal. So they count as at most
-//! [`MOST_WEIGHT`] independent durations. `docs/forecast.md` reports the resulting coverage.
+//! Given the constants, the targets' durations are neither independent nor exactly lognormal. They therefore count as
+//! at most [`MOST_WEIGHT`] independent durations. `docs/forecast.md` reports the resulting coverage.
 
 use crate::engine::{EntityKey, Stream, Streams, dist};
 use crate::results::ForecastHold;
@@ -18,19 +19,19 @@ use crate::stats::{CensoredFit, bisected};
 use crate::study::{StudyError, in_order};
 use crate::units::{SimDuration, SimTime};
 
-/// Number of rounds of resampling and moving. The last two use the whole weight.
+/// Number of rounds of resampling and moving. The last two rounds use the full weight.
 const ROUNDS: u32 = 6;
 
-/// A way to move to other values of the constants.
+/// A kind of move to other values of the constants.
 struct Move {
-    /// The share of the constants that change.
+    /// The share of the constants that a move changes.
     changed: f64,
-    /// The size of a change as a share of a range. `None`: the constants are drawn again, which reaches all values of
-    /// constants that the observed updates do not determine.
+    /// The size of a change as a share of the constant's range. `None`: the constants are drawn again, which reaches
+    /// all values of constants that the observed updates do not determine.
     step: Option<f64>,
 }
 
-/// The moves, each equally likely.
+/// The possible moves, each equally likely.
 const MOVES: [Move; 4] = [
     Move {
         changed: 0.15,
@@ -50,7 +51,7 @@ const MOVES: [Move; 4] = [
     },
 ];
 
-/// Maximum number of independent durations that the observed ones count for.
+/// Maximum number of independent durations as which the observed durations count.
 const MOST_WEIGHT: f64 = 12.0;
 
 /// A draw of the constants, with the results of its run.
@@ -62,20 +63,20 @@ pub(super) struct PaceDraw {
     pub(super) end: DrawEnd,
 }
 
-/// The end of a run that continues from the present.
+/// The outcome of a run that continues from the present.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DrawEnd {
-    /// Seconds from the release until all targets except failed ones are ready; infinite if never.
+    /// Seconds from the release until all targets except failed ones are ready. Infinite if this never happens.
     pub(super) done_s: f64,
     /// The time at which each target was instructed, in seconds from the release.
     pub(super) instructed_s: Vec<Option<f64>>,
-    /// The stage of each target.
+    /// The stage of each target, as a name.
     pub(super) stages: Vec<String>,
-    /// Maximum rate at which the registry sends over a second, from the present on, in bytes per second.
+    /// Maximum rate at which the registry sends after the present, over one second, in bytes per second.
     pub(super) egress_peak: f64,
-    /// Bytes that the registry sends from the present on.
+    /// Bytes that the registry sends after the present.
     pub(super) egress_bytes: f64,
-    /// The rule that held the rollout.
+    /// The rule that blocked the rollout, if it stalled.
     pub(super) hold: Option<ForecastHold>,
 }
 
@@ -88,7 +89,7 @@ pub(super) struct DrawnRollout<'s> {
 }
 
 impl DrawnRollout<'_> {
-    /// Returns equally likely draws, given the observations. `run_done` is called after each run, from any thread.
+    /// Returns equally likely draws that fit the observations. `run_done` is called after each run, from any thread.
     pub(super) fn learnt(
         &self,
         run_done: &(impl Fn() + Sync),
@@ -121,7 +122,7 @@ impl DrawnRollout<'_> {
     }
 
     /// Returns a Metropolis move of a draw: other values of some constants, with the random numbers of `replicate` or
-    /// its own. Returns the draw itself if the move is rejected. `heat`: the part of the log-likelihood that counts.
+    /// its own. Returns the draw itself if the move is rejected. `heat`: the part of the log-likelihood that is used.
     fn moved(
         &self,
         draw: &PaceDraw,
@@ -146,7 +147,7 @@ impl DrawnRollout<'_> {
         }
     }
 
-    /// Returns whether a target has finished; before that there is nothing to learn from.
+    /// Returns whether any target has finished. Before that there is nothing to learn from.
     pub(super) fn is_conditioned(&self) -> bool {
         self.seen
             .targets
@@ -154,7 +155,7 @@ impl DrawnRollout<'_> {
             .any(|target| target.state == SeenState::Ready)
     }
 
-    /// Returns the number of runs.
+    /// Returns the number of runs that the draws need.
     pub(super) fn runs(&self) -> u64 {
         let draws = u64::from(self.draws);
         if self.is_conditioned() {
@@ -195,7 +196,7 @@ impl DrawnRollout<'_> {
     }
 }
 
-/// Returns the weights of draws when this part of their log-likelihoods counts; the maximum is 1.
+/// Returns the weights of draws if this part of their log-likelihoods is used. The maximum weight is 1.
 fn weights(draws: &[PaceDraw], part: f64) -> Vec<f64> {
     let mut most = f64::NEG_INFINITY;
     for draw in draws {
@@ -208,8 +209,8 @@ fn weights(draws: &[PaceDraw], part: f64) -> Vec<f64> {
     weights
 }
 
-/// Returns the largest part of the log-likelihood, from the current part on, at which the weights still correspond to
-/// at least half of the draws.
+/// Returns the largest part of the log-likelihood, not below the current part, for which the weights correspond to at
+/// least half of the draws.
 fn next_heat(draws: &[PaceDraw], heat: f64) -> f64 {
     if !has_few_draws(draws, 1.0 - heat) {
         return 1.0;
@@ -218,7 +219,7 @@ fn next_heat(draws: &[PaceDraw], heat: f64) -> f64 {
     next
 }
 
-/// Returns whether the weights correspond to less than half of the draws when this part of the log-likelihoods counts.
+/// Returns whether the weights correspond to less than half of the draws if this part of the log-likelihoods is used.
 fn has_few_draws(draws: &[PaceDraw], part: f64) -> bool {
     let mut sum = 0.0;
     let mut squares = 0.0;
@@ -229,7 +230,7 @@ fn has_few_draws(draws: &[PaceDraw], part: f64) -> bool {
     sum * sum / squares < 0.5 * draws.len() as f64
 }
 
-/// Resamples draws by their weights, each as often as its share of all weights (systematic resampling).
+/// Resamples draws in proportion to their weights (systematic resampling).
 fn resampled(draws: &[PaceDraw], part: f64, seed: u64, round: u32) -> Vec<PaceDraw> {
     let weights = weights(draws, part);
     let step = weights.iter().sum::<f64>() / draws.len() as f64;
@@ -243,14 +244,14 @@ fn resampled(draws: &[PaceDraw], part: f64, seed: u64, round: u32) -> Vec<PaceDr
             kept.push(draw.clone());
         }
     }
-    // Rounding may leave out the last draw.
+    // Because of rounding, the last draw may be missing.
     while kept.len() < draws.len() {
         kept.extend(kept.last().or(draws.last()).cloned());
     }
     kept
 }
 
-/// Returns the shares after one of the [`MOVES`].
+/// Returns the shares after one of the [`MOVES`], chosen at random.
 fn moved(shares: &[f64], stream: &mut Stream) -> Vec<f64> {
     let number = dist::uniform(stream, 0.0, MOVES.len() as f64) as usize % MOVES.len();
     let Move { changed, step } = MOVES[number];
@@ -267,7 +268,7 @@ fn moved(shares: &[f64], stream: &mut Stream) -> Vec<f64> {
     moved
 }
 
-/// Returns a share at a random distance, reflected at 0 and 1.
+/// Returns a share at a random distance from this one, reflected at 0 and 1.
 fn one_step(share: f64, size: f64, stream: &mut Stream) -> f64 {
     let to = (share + size * libm::log(dist::lognormal(stream, 1.0, 1.0))).abs() % 2.0;
     if to > 1.0 { 2.0 - to } else { to }
@@ -275,7 +276,7 @@ fn one_step(share: f64, size: f64, stream: &mut Stream) -> f64 {
 
 /// Returns the log-likelihood of the observed durations, under the durations of a run.
 fn likelihood(run: &Continuation, seen: &RolloutSoFar) -> f64 {
-    // A world in which nothing ever finishes gets the minimum likelihood.
+    // A run in which nothing ever finishes gets the minimum likelihood.
     let Some(fit) = CensoredFit::of(&own_durations(run, seen)) else {
         return -1e6;
     };
@@ -287,7 +288,7 @@ fn likelihood(run: &Continuation, seen: &RolloutSoFar) -> f64 {
     terms.iter().sum::<f64>() * (MOST_WEIGHT / count).min(1.0)
 }
 
-/// Returns the durations of a run's updates in seconds, and whether each had ended by the end of the run.
+/// Returns the durations of a run's updates in seconds, and whether each update had ended by the end of the run.
 fn own_durations(run: &Continuation, seen: &RolloutSoFar) -> Vec<(f64, bool)> {
     let mut durations = Vec::new();
     for (target, own) in run.own_ready.iter().enumerate() {
@@ -300,7 +301,7 @@ fn own_durations(run: &Continuation, seen: &RolloutSoFar) -> Vec<(f64, bool)> {
     durations
 }
 
-/// Returns the time at which the product of a run instructed a target. A target that was observed waiting is
+/// Returns the time at which the product in a run instructed a target. A target that was observed waiting is
 /// instructed at the present or later.
 fn began(run: &Continuation, seen: &RolloutSoFar, target: usize) -> Option<SimTime> {
     let instructed_s = run.record.clusters[target].instructed_s?;
@@ -312,7 +313,8 @@ fn began(run: &Continuation, seen: &RolloutSoFar, target: usize) -> Option<SimTi
     }
 }
 
-/// Returns the log-likelihood of a target's duration so far. `None`: it was not instructed, or has failed.
+/// Returns the log-likelihood of the duration of a target's update so far. `None`: the target was not instructed, or
+/// has failed.
 fn likelihood_of_target(
     run: &Continuation,
     seen: &RolloutSoFar,
@@ -330,17 +332,17 @@ fn likelihood_of_target(
     }
 }
 
-/// Returns the seconds between two times; at least one.
+/// Returns the seconds between two times, at least one.
 fn span(from: SimTime, to: SimTime) -> f64 {
     to.saturating_since(from).as_secs_f64().max(1.0)
 }
 
-/// Returns the logarithm of a probability that may be rounded to 0.
+/// Returns the logarithm of a probability, which may have been rounded to 0.
 fn ln_tail(share: f64) -> f64 {
     libm::log(share.max(1e-12))
 }
 
-/// Returns the end of a run that continues from the present.
+/// Returns the outcome of a run that continues from the present.
 fn end(run: &Continuation, seen: &RolloutSoFar) -> DrawEnd {
     let record = &run.record;
     let now = seen.now.as_secs_f64();
@@ -373,7 +375,8 @@ fn end(run: &Continuation, seen: &RolloutSoFar) -> DrawEnd {
     end
 }
 
-/// Returns the seconds from the release until all targets except failed ones are ready; infinite if never.
+/// Returns the seconds from the release until all targets except failed ones are ready. Infinite if this never
+/// happens.
 fn done_s(run: &Continuation, seen: &RolloutSoFar) -> f64 {
     let record = &run.record;
     if !seen.targets.iter().any(has_failed) {

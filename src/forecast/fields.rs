@@ -27,7 +27,7 @@ pub(super) struct ShownCondition {
     pub(super) last_update_time: Option<String>,
 }
 
-/// A Kubernetes object. The kinds differ in the fields that they have.
+/// A Kubernetes object. Each kind uses some of the fields.
 pub(super) type ShownObject = KubeObject<ShownSpec, ShownStatus>;
 
 /// The specification of a Kubernetes object.
@@ -79,7 +79,7 @@ pub(super) struct StageShown {
     pub(super) clusters: OrDefault<Vec<StageCluster>>,
 }
 
-/// A cluster of a stage.
+/// A cluster in a stage.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct StageCluster {
@@ -87,14 +87,14 @@ pub(super) struct StageCluster {
     pub(super) conditions: OrDefault<Vec<ShownCondition>>,
 }
 
-/// A Bundle with the times of its last writes, which `KubeObject` omits because they are large.
+/// A Bundle with the times of its last writes. `KubeObject` omits them because they are large.
 #[derive(Default, Deserialize)]
 pub(super) struct ShownBundle {
     pub(super) metadata: OrDefault<ManagedMetadata>,
     pub(super) spec: OrDefault<ShownSpec>,
 }
 
-/// A deployment of Cloud Foundry.
+/// A Cloud Foundry deployment.
 #[derive(Default, Deserialize)]
 pub(super) struct ShownDeployment {
     pub(super) created_at: Option<String>,
@@ -133,7 +133,7 @@ pub(super) struct ManagedMetadata {
     pub(super) managed_fields: OrDefault<Vec<ManagedField>>,
 }
 
-/// The last write of fields by one manager.
+/// The last write by one manager of fields.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ManagedField {

@@ -7,9 +7,9 @@
 //! | `draws` | draws of the constants that fit the observed updates, each with its run to the end |
 //!
 //! In [`sim::run_from`](crate::sim::run_from) the product's rules follow the observed state, and continue from there.
-//! The interval is total: it covers the unknown constants, within their ranges, and randomness.
+//! The interval covers both the unknown constants, within their ranges, and randomness.
 //!
-//! Left out: future actions of people, beyond the experiment's own models of them; errors of the model itself.
+//! Left out: future actions of people that the experiment does not model, and errors of the model itself.
 
 mod draws;
 mod fields;
@@ -34,11 +34,11 @@ use crate::units::{SimDuration, SimTime};
 use draws::{DrawEnd, DrawnRollout, PaceDraw};
 use status::{ShownRollout, ShownTarget};
 
-/// The probability of the intervals.
+/// The probability that the intervals cover.
 const LEVEL: f64 = 0.9;
 
-/// Maximum size of a status file, because it is held in memory as a whole. Without managed fields, 100,000
-/// BundleDeployments have about 300 MB.
+/// Maximum size of a status file, which is held in memory as a whole. 100,000 BundleDeployments without managed fields
+/// need about 300 MB.
 const MOST_STATUS_BYTES: u64 = 500_000_000;
 
 /// Maximum number of targets that are listed as slow.
@@ -47,19 +47,19 @@ const MOST_SLOW: usize = 5;
 /// The inputs of a forecast.
 #[derive(Clone, Debug)]
 pub struct ForecastInputs {
-    /// The exports.
+    /// The exported files.
     pub status: Vec<PathBuf>,
-    /// The time of the exports, in RFC 3339. `None`: the newest time in them, or `clock`.
+    /// The time of the exports, in RFC 3339. `None`: the newest time in the exports, or `clock`.
     pub now: Option<String>,
-    /// The start of the rollout, in RFC 3339. `None`: from the exports.
+    /// The start of the rollout, in RFC 3339. `None`: it is taken from the exports.
     pub released: Option<String>,
-    /// The present time, in RFC 3339.
+    /// The current time, in RFC 3339.
     pub clock: String,
-    /// Number of draws of the constants: at least 2.
+    /// Number of draws of the constants, at least 2.
     pub draws: u32,
 }
 
-/// A rollout that was read, ready to be forecast.
+/// A rollout in progress, ready to be forecast.
 #[derive(Debug)]
 pub struct Forecaster<'s> {
     varied: &'s VariedExperiment,
@@ -73,7 +73,8 @@ impl<'s> Forecaster<'s> {
     /// Reads the state that the product shows, for the variant of the experiment with this index.
     ///
     /// # Errors
-    /// Returns all problems of the exports, with positions and fixes; or that they do not match the experiment.
+    /// Returns all problems of the exports, with positions and fixes, or the problem that they do not match the
+    /// experiment.
     pub fn new(
         varied: &'s VariedExperiment,
         variant: usize,
@@ -87,7 +88,7 @@ impl<'s> Forecaster<'s> {
             .map_err(|problems| LoadError::new(problems, &first))
     }
 
-    /// Reads the exports. Problems that belong to no object are assigned to the `first` file.
+    /// Reads the exports. Problems that are not related to an object are assigned to the `first` file.
     fn read(
         varied: &'s VariedExperiment,
         variant: usize,
@@ -137,7 +138,7 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// Returns the number of runs of [`Forecaster::forecast`].
+    /// Returns the number of runs that [`Forecaster::forecast`] simulates.
     #[must_use]
     pub fn runs(&self) -> u64 {
         if is_over(&self.seen) {
@@ -147,7 +148,7 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// Returns the rollout for continuing it in draws of the constants.
+    /// Returns the rollout, in the form for continuing it with drawn constants.
     const fn drawn(&self) -> DrawnRollout<'_> {
         DrawnRollout {
             varied: self.varied,
@@ -229,7 +230,8 @@ impl<'s> Forecaster<'s> {
         count
     }
 
-    /// Returns why the rollout stalls, from the first draw in which it does, if targets are waiting.
+    /// Returns the reason why the rollout stalls, from the first draw in which it does. `None`: it does not stall, or
+    /// no target is waiting.
     fn hold(&self, draws: &[PaceDraw]) -> Option<ForecastHold> {
         if self.count(SeenState::Waiting) == 0 {
             return None;
@@ -248,8 +250,8 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// Returns the end of a finished rollout: the time at which the last target was ready, at the latest the present.
-    /// It no longer loads the registry.
+    /// Returns the outcome of a finished rollout: the time at which the last target was ready, but not after the
+    /// present. It no longer loads the registry.
     fn ended(&self) -> DrawEnd {
         let mut last: Option<SimTime> = None;
         for target in &self.seen.targets {
@@ -263,7 +265,7 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// Returns a known time as a span.
+    /// Returns a known time as a span without uncertainty.
     fn moment(&self, seconds: f64) -> ForecastSpan {
         let at = Some(self.at(seconds));
         ForecastSpan {
@@ -273,8 +275,8 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// Returns the median and the interval of times, in seconds after the release. Exports have times in seconds, so
-    /// an interval is not narrower than that.
+    /// Returns the median and the interval of times, in seconds after the release. Times in exports are in whole
+    /// seconds, so an interval is at least that wide.
     fn span(&self, seconds: &[f64]) -> ForecastSpan {
         let ForecastEstimate { median, low, high } = estimate(seconds);
         let low = (low - 1.0).max(self.seen.now.as_secs_f64());
@@ -285,12 +287,12 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// Returns the time this many seconds after the release. `None`: never.
+    /// Returns the time this many seconds after the release. `None`: `seconds` is infinite.
     fn finite_at(&self, seconds: f64) -> Option<ForecastTime> {
         seconds.is_finite().then(|| self.at(seconds))
     }
 
-    /// Returns the first stage that has not begun, or else the next target, in most draws.
+    /// Returns the first stage that has not begun or, without one, the next target, as in most draws.
     fn next(&self, draws: &[PaceDraw]) -> Option<ForecastNext> {
         let stages = &draws.first()?.end.stages;
         let waiting = self.waiting();
@@ -310,7 +312,7 @@ impl<'s> Forecaster<'s> {
         waiting
     }
 
-    /// Returns the targets whose stage has not begun: all of its targets wait.
+    /// Returns the waiting targets whose stage has not begun, because all of its targets are waiting.
     fn of_new_stages(&self, waiting: &[usize], stages: &[String]) -> Vec<usize> {
         let mut begun = BTreeSet::new();
         for (stage, target) in stages.iter().zip(&self.seen.targets) {
@@ -323,8 +325,8 @@ impl<'s> Forecaster<'s> {
         of_new
     }
 
-    /// Returns the first of the candidates to be instructed, with the time at which each draw instructs the first of
-    /// them.
+    /// Returns the candidate that is instructed first, with the times at which the draws instruct their first
+    /// candidate.
     fn next_record(
         &self,
         stage: String,
@@ -344,7 +346,7 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// Returns the targets that take longer than nearly all others.
+    /// Returns the targets whose updates take longer than nearly all others.
     fn slow(&self, draws: &[PaceDraw]) -> Vec<SlowTarget> {
         let updates = self.updates(draws);
         let durations: Vec<(f64, bool)> = updates
@@ -373,7 +375,7 @@ impl<'s> Forecaster<'s> {
         slow
     }
 
-    /// Returns the updates that have begun, with their durations so far.
+    /// Returns the updates that have begun, with their durations until now.
     fn updates(&self, draws: &[PaceDraw]) -> Vec<SeenUpdate> {
         let mut updates = Vec::new();
         for (target, seen) in self.seen.targets.iter().enumerate() {
@@ -398,7 +400,7 @@ impl<'s> Forecaster<'s> {
     }
 
     /// Returns the time at which a target was instructed, in seconds from the release. If the product does not show
-    /// it, the median of the draws.
+    /// the time, the median over the draws is used.
     fn instructed_s(&self, target: usize, draws: &[PaceDraw]) -> Option<f64> {
         if let Some(instructed) = self.seen.targets[target].instructed {
             return Some(instructed.as_secs_f64());
@@ -415,29 +417,29 @@ impl<'s> Forecaster<'s> {
 struct SeenUpdate {
     /// The index of the target.
     target: usize,
-    /// The duration so far.
+    /// The duration until now in seconds.
     for_s: f64,
-    /// Whether the target is ready.
+    /// Whether the update is over, because the target is ready.
     is_over: bool,
 }
 
-/// A target that a draw instructs.
+/// A target that is instructed in a draw.
 #[derive(Clone, Copy)]
 struct Instructed {
-    /// The time in seconds from the release.
+    /// The time of the instruction in seconds from the release.
     at_s: f64,
     target: usize,
 }
 
 impl Instructed {
-    /// Orders by time, then by target.
+    /// Compares two instructions by time, then by target.
     fn compare(&self, other: &Self) -> Ordering {
         let by_time = self.at_s.total_cmp(&other.at_s);
         by_time.then(self.target.cmp(&other.target))
     }
 }
 
-/// Returns the first of the candidates that any draw instructs.
+/// Returns the candidate that is instructed first in any draw.
 fn first_instructed(draws: &[PaceDraw], candidates: &[usize]) -> Option<Instructed> {
     draws
         .iter()
@@ -445,7 +447,7 @@ fn first_instructed(draws: &[PaceDraw], candidates: &[usize]) -> Option<Instruct
         .min_by(Instructed::compare)
 }
 
-/// Returns the first of the candidates that a draw instructs.
+/// Returns the candidate that is instructed first in a draw.
 fn first_of_draw(draw: &PaceDraw, candidates: &[usize]) -> Option<Instructed> {
     let mut instructed = Vec::new();
     for &target in candidates {
@@ -456,7 +458,7 @@ fn first_of_draw(draw: &PaceDraw, candidates: &[usize]) -> Option<Instructed> {
     instructed.into_iter().min_by(Instructed::compare)
 }
 
-/// The times at which a rollout began and its state was exported.
+/// The times of a rollout's start and of its export.
 #[derive(Clone, Copy, Debug)]
 struct RolloutTimes {
     released: Nanos,
@@ -464,10 +466,10 @@ struct RolloutTimes {
 }
 
 impl RolloutTimes {
-    /// Returns the times of the inputs, or else those that the exports show.
+    /// Returns the times in the inputs, or the times in the exports where the inputs have none.
     fn of(inputs: &ForecastInputs, shown: &ShownRollout, first: &str) -> OrProblems<Self> {
         let clock = rfc3339(&inputs.clock).map(|stamp| stamp.at);
-        // Instances have uptimes, which count back from the present.
+        // The exports of instances contain uptimes, which count back from the present.
         let newest = shown.newest.filter(|_| !shown.is_numbered);
         let now = given_time(inputs.now.as_deref(), "--now", first)?
             .or(newest)
@@ -494,7 +496,7 @@ impl RolloutTimes {
     }
 }
 
-/// Reads the time of an option, if it is given.
+/// Parses the time given with an option, if any.
 fn given_time(text: Option<&str>, option: &str, first: &str) -> OrProblems<Option<Nanos>> {
     let Some(text) = text else {
         return Ok(None);
@@ -519,7 +521,7 @@ fn read_exports(status: &[PathBuf]) -> OrProblems<ShownRollout> {
     status::read(&sources)
 }
 
-/// Returns a problem of a whole file.
+/// Returns a problem with a file as a whole.
 fn refusal(file: &str, message: &str, help: &str) -> Vec<Problem> {
     vec![Problem::of_file(file, message.to_owned()).with_help(help.to_owned())]
 }
@@ -537,7 +539,7 @@ fn is_over(seen: &RolloutSoFar) -> bool {
         .all(|target| matches!(target.state, SeenState::Ready | SeenState::Failed))
 }
 
-/// Returns the targets that the product has paused before their update, but the experiment has not.
+/// Returns the targets that the product has paused before their update but the experiment has not paused.
 fn paused(shown: &ShownRollout, scenario: &Scenario) -> Vec<String> {
     let clusters = &scenario.world.clusters;
     let names = cluster_names(scenario);
@@ -557,7 +559,7 @@ fn paused(shown: &ShownRollout, scenario: &Scenario) -> Vec<String> {
 /// Returns the observed state of the experiment's targets. Targets that the export does not show are waiting.
 ///
 /// # Errors
-/// Returns the names that the experiment does not have.
+/// Returns the names that the experiment does not contain.
 fn targets(
     shown: &ShownRollout,
     names: &[&str],
@@ -583,10 +585,10 @@ fn targets(
     }
 }
 
-/// Returns the observed state of a target, with times from the release.
+/// Returns the observed state of a target, with times since the release.
 fn seen_target(target: &ShownTarget, times: RolloutTimes) -> SeenTarget {
     let RolloutTimes { released, now } = times;
-    // A target that was ready before the rollout is ready on the old revision, unless the product says otherwise.
+    // A target that became ready before the rollout is ready on the old revision, unless the product shows otherwise.
     let was_ready_before = target.ready.is_some_and(|ready| ready < released);
     let is_ready = target.state == SeenState::Ready;
     if is_ready && target.instructed.is_none() && was_ready_before {
@@ -607,7 +609,8 @@ fn seen_target(target: &ShownTarget, times: RolloutTimes) -> SeenTarget {
     }
 }
 
-/// Returns the index of a target: by its name, or by the longest name that its name ends with after a `-` or `/`.
+/// Returns the index of the target with this name. If there is none, returns the target with the longest name that
+/// `name` ends with after a `-` or `/`.
 fn place_of(name: &str, names: &[&str]) -> Option<usize> {
     if let Some(place) = names.iter().position(|known| *known == name) {
         return Some(place);
@@ -622,7 +625,7 @@ fn place_of(name: &str, names: &[&str]) -> Option<usize> {
     best
 }
 
-/// Returns whether a name equals another one, or ends with it after a `-` or `/`.
+/// Returns whether `long` equals `short`, or ends with it after a `-` or `/`.
 fn ends_with_name(long: &str, short: &str) -> bool {
     match long.strip_suffix(short) {
         Some(rest) => rest.is_empty() || rest.ends_with(['-', '/']),
@@ -630,12 +633,12 @@ fn ends_with_name(long: &str, short: &str) -> bool {
     }
 }
 
-/// Returns the time from the release until another time; 0 before the release.
+/// Returns the time from the release until another time, or 0 if that is before the release.
 fn since(released: Nanos, at: Nanos) -> SimTime {
     SimTime::ZERO + SimDuration::from_secs_f64(seconds_between(released, at).max(0.0))
 }
 
-/// Formats a time in RFC 3339, in seconds.
+/// Formats a time in RFC 3339, in whole seconds.
 fn rfc(at: Nanos) -> String {
     jiff::Timestamp::from_second(at.div_euclid(1_000_000_000))
         .unwrap_or_default()

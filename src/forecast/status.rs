@@ -12,8 +12,8 @@
 //! `ApplicationSetApplicationStatus`, placement.kubernetes-fleet.io `ClusterUpdatingStatus`, and Cloud Foundry's V3
 //! processes.
 //!
-//! Objects of several rollouts are rejected, except for the bundles of Fleet's own agents. So is an object of a
-//! rollout that is not in progress:
+//! Objects of several rollouts are rejected, except for the bundles of Fleet's own agents. Objects of a rollout that
+//! is not in progress are also rejected:
 //!
 //! | product | rejected |
 //! |---|---|
@@ -21,7 +21,7 @@
 //! | KubeFleet | a run that failed, or whose `state` is `Initialize` or `Stop` |
 //! | Cloud Foundry | a deployment that is cancelled, being cancelled, or superseded |
 //!
-//! Left out: approvals and waits, which the rules compute themselves.
+//! Left out: approvals and waits, which the product's rules compute themselves.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::scenario::import::objects::{ExportObject, objects};
 use crate::sim::SeenState;
 
-/// The command that writes such exports.
+/// The command that exports such objects.
 pub(super) const COMMAND: &str = "kubectl get bundledeployments -A -o json";
 
 /// The name prefix of the bundles of Fleet's own agents, one for each cluster.
@@ -50,7 +50,7 @@ const HALF_A_SECOND: Nanos = 500_000_000;
 /// A target as an export shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ShownTarget {
-    /// The name of the target, or the number of its instance.
+    /// The target's name, or its instance number.
     pub(super) name: String,
     /// The progress of the target's update.
     pub(super) state: SeenState,
@@ -58,9 +58,9 @@ pub(super) struct ShownTarget {
     pub(super) instructed: Option<Nanos>,
     /// The time at which the target became ready, if known.
     pub(super) ready: Option<Nanos>,
-    /// Seconds for which the target has been ready, if the product shows this instead of a time.
+    /// The time in seconds since the target became ready, if the product shows this duration instead of a time.
     pub(super) uptime: Option<f64>,
-    /// Whether the product does not update the target until a person resumes it.
+    /// Whether the target is paused, so that the product does not update it until a person resumes it.
     pub(super) is_paused: bool,
 }
 
@@ -71,24 +71,24 @@ pub(super) struct ShownRollout {
     pub(super) targets: Vec<ShownTarget>,
     /// The start of the rollout, if an object shows it.
     pub(super) released: Option<Nanos>,
-    /// The newest time of all targets and conditions.
+    /// The newest time in all targets and conditions.
     pub(super) newest: Option<Nanos>,
-    /// Whether targets are instances, identified by number.
+    /// Whether the targets are instances, which are identified by numbers.
     pub(super) is_numbered: bool,
-    /// Minimum number of times that people have continued it; 0 for products that do not count them.
+    /// Minimum number of times that people have continued the rollout. 0 for products that do not count.
     pub(super) acts: usize,
-    /// The problem to report if a target is not ready although the product shows the rollout as complete.
+    /// The problem to report if the product shows the rollout as complete but a target is not ready.
     pub(super) over: Option<Problem>,
-    /// The first object of a rollout that has no targets.
+    /// The problem with the first object that should list targets but has none.
     empty: Option<Problem>,
-    /// Fleet's bundles, without those of its own agents.
+    /// Fleet's bundles, except those of its own agents.
     bundles: BTreeSet<String>,
 }
 
 /// Reads the objects of all exports.
 ///
 /// # Errors
-/// Returns every invalid field, with its path; or that no object belongs to a rollout.
+/// Returns every invalid field, with its path, or the problem that no object belongs to a rollout.
 pub(super) fn read(sources: &[Arc<Source>]) -> OrProblems<ShownRollout> {
     let mut shown = ShownRollout::default();
     let mut problems = Vec::new();
@@ -122,7 +122,7 @@ pub(super) fn read(sources: &[Arc<Source>]) -> OrProblems<ShownRollout> {
     }
 }
 
-/// Returns the problem of exports in which no object shows a rollout, with the other kinds of objects.
+/// Returns the problem with exports in which no object shows a rollout. It lists the kinds of the other objects.
 fn no_rollout(file: &str, other_kinds: Vec<String>) -> Problem {
     let other_kinds: Vec<String> = other_kinds.into_iter().unique().collect();
     let found = if other_kinds.is_empty() {
@@ -136,10 +136,10 @@ fn no_rollout(file: &str, other_kinds: Vec<String>) -> Problem {
     Problem::of_file(file, message).with_help(help)
 }
 
-/// The conditions of an object, or of a part of it.
+/// The conditions of an object, or of a part of an object.
 #[derive(Clone, Copy)]
 struct ShownConditions<'c> {
-    /// The path of their field.
+    /// The path of the conditions' field.
     field: &'c str,
     conditions: &'c [ShownCondition],
 }
@@ -153,7 +153,7 @@ impl<'c> ShownConditions<'c> {
         }
     }
 
-    /// Returns the index of the condition of a kind, if it has this status.
+    /// Returns the index of the condition with this type, if it has this status.
     fn position(self, kind: &str, status: &str) -> Option<usize> {
         self.conditions
             .iter()
@@ -161,22 +161,22 @@ impl<'c> ShownConditions<'c> {
     }
 }
 
-/// A condition with the requested status.
+/// A condition that has the requested status.
 #[derive(Clone, Copy)]
 struct ShownSince {
-    /// The time since which the condition has the status, if known.
+    /// The time of the last change to this status, if known.
     at: Option<Nanos>,
 }
 
 impl ShownSince {
-    /// Returns the time of a condition, if there is one.
+    /// Returns the time of a condition's last change. `None`: there is no condition, or no time.
     fn time(since: Option<Self>) -> Option<Nanos> {
         since?.at
     }
 }
 
 impl ShownRollout {
-    /// Adds an object. Returns the kind of an object that shows no rollout.
+    /// Adds an object. Returns the object's kind if the object shows no rollout.
     fn object(&mut self, object: &ExportObject<'_>) -> OrProblems<Option<String>> {
         let mark: KindMark = object.try_read().unwrap_or_default();
         match mark.kind.as_deref() {
@@ -194,7 +194,7 @@ impl ShownRollout {
         Ok(None)
     }
 
-    /// Returns the problem if the objects do not belong to one rollout.
+    /// Returns the problem with objects that belong to several rollouts, if they do.
     fn mixture(&self, name: &str) -> Option<Problem> {
         if self.bundles.len() > 1 {
             let bundles: Vec<String> = self.bundles.iter().cloned().collect();
@@ -215,7 +215,7 @@ impl ShownRollout {
         Some(Problem::of_file(name, message).with_help("export the status of one rollout alone"))
     }
 
-    /// Parses a time of an object; `None` if there is none.
+    /// Parses a time in an object. `None`: there is no time.
     fn time(
         &mut self,
         object: &ExportObject<'_>,
@@ -234,13 +234,13 @@ impl ShownRollout {
                 "write e.g. `2026-03-01T15:04:05Z`",
             ));
         };
-        // Kubernetes truncates fractions of a second.
+        // Kubernetes truncates fractions of a second, so half a second is added.
         let at = if is_exact { at } else { at + HALF_A_SECOND };
         self.newest = self.newest.max(Some(at));
         Ok(Some(at))
     }
 
-    /// Returns since when a condition has a status, if it has it.
+    /// Returns when a condition changed to a status. `None`: it does not have that status.
     fn since(
         &mut self,
         object: &ExportObject<'_>,
@@ -261,7 +261,7 @@ impl ShownRollout {
         Ok(Some(ShownSince { at }))
     }
 
-    /// Adds the time of an object by which the rollout had begun.
+    /// Adds a time in an object at which the rollout had already begun.
     fn began_by(&mut self, time: Option<Nanos>) {
         self.released = match (self.released, time) {
             (Some(known), Some(time)) => Some(known.min(time)),
@@ -269,7 +269,7 @@ impl ShownRollout {
         };
     }
 
-    /// Records an object that must list the targets of the rollout, if it has none.
+    /// Records a problem if an object that must list targets of the rollout lists none.
     fn expect_targets(&mut self, object: &ExportObject<'_>, count: usize, field: &str, help: &str) {
         if count == 0 && self.empty.is_none() {
             let message = format!("`{field}` is empty; it must list the targets of the rollout");
@@ -277,8 +277,8 @@ impl ShownRollout {
         }
     }
 
-    /// Adds a Bundle. The last write of its specification is the start of the rollout; `kubectl --show-managed-fields`
-    /// prints its time.
+    /// Adds a Bundle. The rollout starts at the last write of the Bundle's specification; `kubectl
+    /// --show-managed-fields` prints its time.
     fn bundle(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownBundle = object.read()?;
         if read.metadata.name.starts_with(OF_AGENT) {
@@ -304,7 +304,7 @@ impl ShownRollout {
         Ok(())
     }
 
-    /// Adds the state of a cluster, which is the target.
+    /// Adds a BundleDeployment, whose cluster is a target.
     fn bundle_deployment(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
         let label = read.metadata.labels.get("fleet.cattle.io/cluster");
@@ -409,7 +409,7 @@ impl ShownRollout {
         Ok(())
     }
 
-    /// Adds a cluster of an update run's stage. `field`: the path of its conditions.
+    /// Adds a cluster in a stage of an update run. `field`: the path of the cluster's conditions.
     fn cluster_of_stage(
         &mut self,
         object: &ExportObject<'_>,
@@ -441,7 +441,7 @@ impl ShownRollout {
         })
     }
 
-    /// Rejects an update run that has failed, which is final, or whose state is not `Run`.
+    /// Rejects an update run that has failed, because a failure is final, or whose state is not `Run`.
     fn run_goes_on(&mut self, object: &ExportObject<'_>, run: &ShownObject) -> OrProblems<()> {
         let another = "create another update run, and export that";
         let failed = final_condition(run, "Succeeded", "False");
@@ -472,7 +472,7 @@ impl ShownRollout {
         ))
     }
 
-    /// Adds the binding of a cluster, which is the target.
+    /// Adds a binding, whose cluster is a target.
     fn binding(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
         let conditions = ShownConditions::of(&read);
@@ -506,7 +506,7 @@ impl ShownRollout {
             canary,
         } = &*read.status;
         let steps = &canary.steps;
-        // A canary that continues after its last pause stays at its last step.
+        // A canary that continues after its last pause still shows its last step.
         let is_last = reason == "DEPLOYING" && steps.current == steps.total;
         self.acts = if is_last {
             steps.current
@@ -532,7 +532,7 @@ impl ShownRollout {
         Ok(())
     }
 
-    /// Adds the output of `cf curl /v3/processes/GUID/stats` for the new process.
+    /// Adds the output of `cf curl /v3/processes/GUID/stats` for the process of the new version.
     fn stats(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         #[derive(Deserialize)]
         struct Stats {
@@ -560,7 +560,7 @@ impl ShownRollout {
     }
 }
 
-/// Returns the progress of the update of a BundleDeployment.
+/// Returns the progress of the update in a BundleDeployment.
 fn state_of_deployment(read: &ShownObject) -> SeenState {
     let ShownSpec {
         deployment, staged, ..
@@ -592,7 +592,7 @@ struct FinalCondition {
     message: String,
 }
 
-/// Returns the condition of an update run that ends the run, if it has this status.
+/// Returns the condition that ends an update run, if it has this status.
 fn final_condition(run: &ShownObject, kind: &str, status: &str) -> Option<FinalCondition> {
     let place = ShownConditions::of(run).position(kind, status)?;
     let reason = run.status.conditions[place].reason.as_deref();
@@ -603,7 +603,7 @@ fn final_condition(run: &ShownObject, kind: &str, status: &str) -> Option<FinalC
     })
 }
 
-/// Returns the problem with an object of a rollout that is not in progress, at one of its fields.
+/// Returns the problem with an object whose rollout is not in progress, at one of the object's fields.
 fn refused(object: &ExportObject<'_>, field: &str, message: &str, help: &str) -> Vec<Problem> {
     let problem = object.problem(field, message.to_owned());
     vec![problem.with_help(help.to_owned())]

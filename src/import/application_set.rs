@@ -1,7 +1,7 @@
 //! An ApplicationSet: its name, and the applications that its cluster generators produce.
 //!
-//! The rules are those of `products::argo_cd::generate`. A set that it cannot compute from the clusters needs
-//! `--applications`.
+//! The rules are in `products::argo_cd::generate`. If they cannot compute a set's applications from the clusters,
+//! `--applications` is needed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) fn is_application_set(shape: &ExportShape) -> bool {
         || matches!(shape, ExportShape::Kubernetes(kind, _) if kind == "ApplicationSet")
 }
 
-/// Appends the kind to a file, so that its positions stay valid: Argo CD's client omits the kind.
+/// Appends the kind to a file, because Argo CD's client omits it. Appending keeps positions in the file valid.
 pub(super) fn with_kind(found: FoundStrategy) -> StrategyFile {
     let has_kind = found
         .read::<ApplicationSetFacts>()
@@ -54,8 +54,9 @@ pub(super) fn with_kind(found: FoundStrategy) -> StrategyFile {
     file
 }
 
-/// Returns the copy of a set whose applications are in the table. The table already contains the template's names and
-/// labels, and a template would be applied to them again. `None`: the template sets neither.
+/// Returns a copy of a set without the names and labels in its template, and without its generators' values. The table
+/// of clusters already contains names and labels, and a template would apply them again. `None`: the set has none of
+/// these.
 pub(super) fn without_template_names(text: &str) -> Option<String> {
     let source = Arc::new(Source::new("", text));
     let mut set = tree::parse(&source).ok()?.to_json();
@@ -64,7 +65,7 @@ pub(super) fn without_template_names(text: &str) -> Option<String> {
         .as_object_mut()?;
     let labels = metadata.remove("labels");
     let name = metadata.remove("name");
-    // Parameters of the template, which may be secrets.
+    // Values in generators are parameters of the template, and may be secrets.
     let has_values = set
         .pointer_mut("/spec/generators")
         .is_some_and(remove_values);
@@ -79,7 +80,7 @@ pub(super) fn without_template_names(text: &str) -> Option<String> {
     })
 }
 
-/// Removes the values and elements of generators. Returns whether there were any.
+/// Removes the values and elements of generators. Returns whether any were removed.
 fn remove_values(generators: &mut Value) -> bool {
     let mut found = false;
     match generators {
@@ -146,22 +147,22 @@ struct SetMetadata {
 
 /// A cluster that a generator selects, and the target for its application.
 pub(super) struct GeneratedTarget<'c> {
-    /// `None`: the cluster that Argo CD runs in, which no Secret declares.
+    /// The selected cluster. `None`: the cluster that Argo CD runs in, which no Secret declares.
     pub(super) cluster: Option<&'c ArgoCluster>,
     pub(super) target: FleetTarget,
 }
 
-/// The application of a cluster, from the template.
+/// The application for a cluster, rendered from the template.
 struct RenderedApplication<'c> {
     cluster: Option<&'c ArgoCluster>,
     labels: BTreeMap<String, String>,
-    /// `None`: the name cannot be computed, or the template has no name.
+    /// The application's name. `None`: the name cannot be computed, or the template has no name.
     name: Option<String>,
 }
 
 impl ApplicationSetFacts {
-    /// Returns the clusters that a generator selects, each with its application. Applications have the template's
-    /// names, or their clusters' names if these cannot be computed.
+    /// Returns the clusters that a generator selects, each with its application. Applications are named by the
+    /// template, or by their clusters if the template's names cannot be computed.
     ///
     /// # Errors
     /// Returns an error if a generator or a label cannot be computed from the clusters, no cluster is selected, or two
@@ -242,7 +243,7 @@ impl ApplicationSetFacts {
         Ok(applications)
     }
 
-    /// Returns the application of a set of parameters. `None`: one of its labels has no value.
+    /// Returns the application for a parameter set. `None`: one of its labels has no value.
     fn rendered<'c>(
         &self,
         cluster: Option<&'c ArgoCluster>,
@@ -271,7 +272,7 @@ impl ApplicationSetFacts {
     }
 }
 
-/// Returns the name of a cluster, for messages and for its application.
+/// Returns a cluster's name, used in messages and for its application.
 fn name_of(cluster: Option<&ArgoCluster>) -> &str {
     cluster.map_or(LOCAL_NAME, |cluster| &cluster.name)
 }
@@ -314,8 +315,8 @@ impl LackedLabels {
         }
     }
 
-    /// Returns the problem with the first label. If only the local cluster lacks it, Kubernetes rejects its
-    /// application, which is then left out with a note.
+    /// Returns the problem with the first missing label. If only the local cluster lacks the label, Kubernetes rejects
+    /// the local application, which is then left out with a note.
     fn report(self, found: &FoundStrategy, notes: &mut Vec<String>) -> OrProblems<()> {
         for (LackedLabel { key, text, why }, lacking) in self.found {
             if lacking.names.is_empty() {

@@ -20,10 +20,10 @@ pub(super) type ApplicationObject = KubeObject<ApplicationSpec, ApplicationStatu
 
 /// The targets of an import, before the strategy.
 pub(super) struct GeneratedFleet {
-    /// The file from which the targets are imported.
+    /// The file from which targets are imported.
     pub(super) origin: String,
     pub(super) targets: Vec<FleetTarget>,
-    /// The individual settings of each target.
+    /// The individual settings of each target's application.
     pub(super) own: Vec<OwnSettings>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct ApplicationChoice<'c> {
     pub(super) owner: Option<(&'c str, &'c str)>,
     /// The file with the applications.
     pub(super) file: &'c str,
-    /// The clusters, if they were exported as well.
+    /// The clusters, if they were also exported.
     pub(super) known: Option<&'c ArgoClusterFacts>,
 }
 
@@ -81,7 +81,7 @@ impl ApplicationChoice<'_> {
         })
     }
 
-    /// Returns whether an application is in the requested namespace, if there is one.
+    /// Returns whether an application is in the requested namespace. True if no namespace is requested.
     fn is_in_namespace(&self, application: &ApplicationObject) -> bool {
         match self.namespace {
             Some(namespace) => application.namespace() == namespace,
@@ -89,7 +89,7 @@ impl ApplicationChoice<'_> {
         }
     }
 
-    /// Returns the problem of an export without an application to update.
+    /// Returns the problem with an export that has no application to update.
     fn nothing_left(&self, all: &[&ApplicationObject]) -> Vec<Problem> {
         let mut namespaces = BTreeSet::new();
         for application in all {
@@ -103,7 +103,7 @@ impl ApplicationChoice<'_> {
         ))]
     }
 
-    /// Returns a target for each application. Applications of one cluster share its link.
+    /// Returns a target for each application. Applications in the same cluster share its link.
     fn targets(&self, applications: &[&ApplicationObject]) -> Vec<FleetTarget> {
         let mut per_cluster: BTreeMap<String, usize> = BTreeMap::new();
         for application in applications {
@@ -142,12 +142,12 @@ impl ApplicationChoice<'_> {
         }
     }
 
-    /// Returns the exported cluster of an application.
+    /// Returns an application's cluster, if that was exported.
     fn known_cluster(&self, application: &ApplicationObject) -> Option<&ArgoCluster> {
         self.known?.find(&self.cluster_of(application))
     }
 
-    /// Returns the applications of the ApplicationSet. If no application has an owner, all are returned.
+    /// Returns the applications of the ApplicationSet, or all applications if none of them has an owner.
     fn owned<'a>(
         &self,
         applications: &[&'a ApplicationObject],
@@ -203,7 +203,7 @@ fn own_settings(
     }
 }
 
-/// Returns whether an application belongs to an ApplicationSet. An owner is in the namespace of its objects.
+/// Returns whether an application belongs to an ApplicationSet, which is always in the application's namespace.
 fn is_owned(application: &ApplicationObject, space: &str, owner: &str) -> bool {
     let own = application.namespace();
     let is_same_space = own == space || own.is_empty() || space.is_empty();
@@ -220,7 +220,7 @@ fn owners(application: &ApplicationObject) -> Vec<&str> {
         .collect()
 }
 
-/// Returns the name of an object with its namespace, if it has one.
+/// Returns the name of an object, including its namespace if it has one.
 fn in_words(space: &str, name: &str) -> String {
     if space.is_empty() {
         name.to_owned()
@@ -229,7 +229,7 @@ fn in_words(space: &str, name: &str) -> String {
     }
 }
 
-/// Returns the kind of site that a destination indicates, for a cluster that was not exported.
+/// Returns the kind of site that a destination indicates, if its cluster was not exported.
 fn site_of(destination: &ApplicationDestination) -> Option<SiteKind> {
     site::of_cluster(&destination.server, &destination.name, &BTreeMap::new())
 }

@@ -1,10 +1,11 @@
 //! Argo CD: applications or clusters, and an ApplicationSet.
 //!
-//! A target is an application, with the labels that the steps of a rolling sync select. With `--applications`, the
-//! targets are the applications that the ApplicationSet has generated, with the labels, clusters, automated sync and
-//! status of the export. With `--clusters` alone, they are computed: one for each cluster that the cluster generator
-//! selects, with the template's name and labels. The set comes from `--strategy`, or from the file with the
-//! applications. Applications of one cluster share its link. Credentials of cluster Secrets are never copied.
+//! A target is an application, with the labels that the steps of a rolling sync use as selectors. With
+//! `--applications`, the targets are the applications that the ApplicationSet has generated, with the labels,
+//! clusters, automated sync and status of the export. With `--clusters` alone, applications are computed: one for each
+//! cluster that the cluster generator selects, with the template's name and labels. The set comes from `--strategy`,
+//! or from the file with the applications. Applications in the same cluster share its link. Credentials of cluster
+//! Secrets are never copied.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +27,7 @@ use crate::rollout::argo_cd::proposal::ProposalFile;
 use crate::scenario::import::objects::objects_of_product;
 use crate::units::counted;
 
-/// The name of the copy of a set from a file with other objects.
+/// The file name of the copy of a set, if the set comes from a file with other objects.
 const SET_FILE: &str = "applicationset.yaml";
 
 /// Reads Argo CD's exports.
@@ -93,7 +94,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     })
 }
 
-/// The file with exported Applications.
+/// A file with exported Applications.
 struct ApplicationExport<'p> {
     path: &'p Path,
     source: Arc<Source>,
@@ -107,15 +108,15 @@ impl<'p> ApplicationExport<'p> {
         Ok(Some(Self { path, source }))
     }
 
-    /// Returns whether there is an ApplicationSet among the applications.
+    /// Returns whether the file with the applications also contains an ApplicationSet.
     fn has_set(&self) -> bool {
-        // Problems of the file are reported when its applications are read.
+        // Problems in the file are reported when its applications are read.
         let objects = objects_of_product(&self.source).unwrap_or_default();
         let mut shapes = objects.iter().map(ExportShape::of);
         shapes.any(|shape| is_application_set(&shape))
     }
 
-    /// Returns the targets for the chosen applications. `set`: the ApplicationSet, from this file or another one.
+    /// Returns the targets for the chosen applications. `set`: the ApplicationSet, from this or another file.
     fn fleet(
         &self,
         choice: &ApplicationChoice<'_>,
@@ -142,7 +143,7 @@ impl<'p> ApplicationExport<'p> {
     }
 }
 
-/// An ApplicationSet that was read.
+/// An ApplicationSet that was read from a file.
 struct ReadSet {
     found: FoundStrategy,
     facts: ApplicationSetFacts,
@@ -190,7 +191,7 @@ impl ReadSet {
     }
 }
 
-/// Returns the links that targets share, each once.
+/// Returns the links that several targets share, without duplicates.
 fn regions_of(targets: &[FleetTarget]) -> Vec<String> {
     let mut regions = BTreeSet::new();
     for target in targets {
@@ -199,7 +200,7 @@ fn regions_of(targets: &[FleetTarget]) -> Vec<String> {
     regions.into_iter().collect()
 }
 
-/// Returns a target for each cluster that the generators of a set select, or for each cluster if there is no set.
+/// Returns a target for each cluster that a set's generators select, or for every cluster if there is no set.
 fn of_clusters(
     known: &ArgoClusterFacts,
     set: Option<&ReadSet>,
@@ -231,7 +232,7 @@ fn of_clusters(
     })
 }
 
-/// Returns the draft of the strategy, from the ApplicationSet if there is one, and from the applications' individual
+/// Returns the draft of the strategy, from the ApplicationSet (if there is one) and the applications' individual
 /// settings.
 fn draft(set: Option<ReadSet>, own: &[OwnSettings], notes: &mut Vec<String>) -> StrategyDraft {
     if let Some(set) = set.as_ref().filter(|set| is_of_proposal(&set.found)) {
@@ -305,7 +306,7 @@ fn generated<'k>(
     Ok(targets)
 }
 
-/// Returns whether the cluster that Argo CD runs in gets an application, although no Secret declares it.
+/// Returns whether the cluster that Argo CD runs in gets an application although no Secret declares the cluster.
 fn selected_local(targets: &[GeneratedTarget<'_>]) -> bool {
     targets.iter().any(|target| target.cluster.is_none())
 }

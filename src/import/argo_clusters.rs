@@ -1,4 +1,4 @@
-//! Argo CD's clusters: the output of `argocd cluster list -o json`, or the Secrets that declare them.
+//! Argo CD's clusters, from the output of `argocd cluster list -o json` or from the Secrets that declare them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::world::SiteKind;
 const SECRETS: &str =
     "kubectl get secrets -n argocd -l argocd.argoproj.io/secret-type=cluster -o json";
 
-/// The label of Secrets that declare a cluster.
+/// The label key of Secrets that declare a cluster.
 const SECRET_TYPE: &str = "argocd.argoproj.io/secret-type";
 
 /// A cluster that Argo CD deploys to.
@@ -31,7 +31,7 @@ pub(super) struct ArgoCluster {
     pub(super) labels: BTreeMap<String, String>,
     /// Whether Argo CD cannot connect to the cluster.
     pub(super) has_failed: bool,
-    /// Whether Argo CD ignores the cluster's applications: `IsManagedCluster` in `controller/sharding/cache.go`.
+    /// Whether Argo CD ignores the cluster's applications (`IsManagedCluster` in `controller/sharding/cache.go`).
     pub(super) is_skipped: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct ArgoClusterFacts {
     pub(super) clusters: Vec<ArgoCluster>,
     /// The names of the clusters by server.
     pub(super) names: BTreeMap<String, String>,
-    /// The indices of the clusters, by name and by server.
+    /// The indices of the clusters, by name and by server address.
     places: BTreeMap<String, usize>,
 }
 
@@ -60,7 +60,7 @@ impl ArgoClusterFacts {
     }
 }
 
-/// A cluster as the client prints it, or a Secret. Only name and server are read from a Secret's data.
+/// A cluster printed by the client, or a Secret. Only the name and the server are read from a Secret's data.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ClusterOrSecret {
@@ -95,7 +95,7 @@ struct SecretData {
 }
 
 impl ClusterOrSecret {
-    /// Returns whether the object is a Secret of another kind.
+    /// Returns whether the object is a Secret that does not declare a cluster.
     fn is_other_secret(&self) -> bool {
         let kind = self.metadata.labels.get(SECRET_TYPE);
         self.kind.is_some() && kind.map(String::as_str) != Some("cluster")
@@ -129,7 +129,7 @@ impl ClusterOrSecret {
         }
     }
 
-    /// Returns the name of the cluster, or else of the Secret. `None`: neither has a name.
+    /// Returns the name of the cluster, or the name of its Secret. `None`: neither has a name.
     fn cluster_name(&self) -> Option<String> {
         let named = self
             .name
@@ -140,7 +140,7 @@ impl ClusterOrSecret {
         names.find(|name| !name.is_empty())
     }
 
-    /// Returns a field of a Secret's data: as plain text, or else decoded from base64.
+    /// Returns a field in a Secret's data: as plain text if given, otherwise decoded from base64.
     fn of_secret(&self, field: fn(&SecretData) -> &Option<String>) -> Option<String> {
         if let Some(plain) = self
             .string_data
@@ -154,10 +154,10 @@ impl ClusterOrSecret {
     }
 }
 
-/// Reads clusters.
+/// Reads exported clusters.
 ///
 /// # Errors
-/// Returns an error if the file has no clusters, or two with the same name.
+/// Returns an error if the file has no clusters, or two clusters have the same name.
 pub(super) fn clusters(
     path: &Path,
     texts: &mut Texts,
@@ -204,7 +204,7 @@ pub(super) fn clusters(
     })
 }
 
-/// Returns the clusters that objects declare.
+/// Returns the clusters that the exported objects declare.
 ///
 /// # Errors
 /// Returns an error if a cluster has no name, an invalid label, or a duplicate name.
@@ -237,7 +237,7 @@ fn declared_clusters(
     }
 }
 
-/// Decodes a text of a Secret's data from base64.
+/// Decodes a base64 text in a Secret's data.
 fn decoded(text: &str) -> Option<String> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut bytes = Vec::new();

@@ -1,9 +1,9 @@
-//! The settings that exported Applications have individually: automated sync, the annotation `skip-reconcile`, and the
-//! revision that they follow.
+//! Settings of individual exported Applications: automated sync, the annotation `skip-reconcile`, and the revision
+//! that they follow.
 //!
-//! An ApplicationSet writes its template into its applications, so an export differs only in fields that the set
-//! leaves alone or has not written yet. The export takes precedence. In a set with a RollingSync no application syncs
-//! automatically, and the set's controller writes `automated: {enabled: false}`.
+//! An ApplicationSet writes its template into its applications, so an export differs from the template only in fields
+//! that the set does not manage or has not written yet. The export takes precedence. In a set with a RollingSync no
+//! application syncs automatically, and the set's controller writes `automated: {enabled: false}`.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ struct OwnSyncPolicy {
     sync_options: OrDefault<Vec<String>>,
 }
 
-/// Sync options that affect the rollout but are not simulated. The table of fields has the reasons.
+/// Sync options that affect the rollout but are not simulated. The table of fields lists their effects.
 const DECIDING_OPTIONS: [&str; 3] = [
     "ApplyOutOfSyncOnly=true",
     "FailOnSharedResource=true",
@@ -88,7 +88,8 @@ impl ApplicationSpec {
         fields
     }
 
-    /// Returns the revision of a source that moves with commits. `None`: each revision stands for one commit.
+    /// Returns a source's revision whose meaning changes with new commits. `None`: each revision stands for one
+    /// commit.
     pub(super) fn moving_revision(&self) -> Option<&str> {
         let mut sources = self.source.iter().chain(self.sources.iter());
         let source = sources.find(|source| follows_commits(&source.target_revision))?;
@@ -101,11 +102,11 @@ impl ApplicationSpec {
     }
 }
 
-/// The annotation of an Application or a cluster that Argo CD's application controller ignores.
+/// The annotation that makes Argo CD's application controller ignore an Application or a cluster.
 const SKIP_RECONCILE: &str = "argocd.argoproj.io/skip-reconcile";
 
-/// Returns whether annotations make Argo CD ignore an object. `strconv.ParseBool` reads the value; an invalid value
-/// counts as false (`canProcessApp` in `controller/appcontroller.go`).
+/// Returns whether annotations make Argo CD ignore an object. The value is parsed like `strconv.ParseBool`; an invalid
+/// value counts as false (`canProcessApp` in `controller/appcontroller.go`).
 pub(super) fn is_skipped(annotations: &BTreeMap<String, String>) -> bool {
     let value = annotations.get(SKIP_RECONCILE).map(String::as_str);
     value.is_some_and(|value| ["1", "t", "T", "TRUE", "true", "True"].contains(&value))
@@ -119,7 +120,7 @@ pub(super) struct SkippedStatus {
 }
 
 impl SkippedStatus {
-    /// Returns the status of an application if the export does not contain one.
+    /// Returns the status of an application whose status was not exported: Synced and Healthy.
     pub(super) fn settled() -> Self {
         Self {
             sync: "Synced".to_owned(),
@@ -127,8 +128,8 @@ impl SkippedStatus {
         }
     }
 
-    /// Returns the status in the terms of the experiment. An application that was never compared counts as Unknown,
-    /// because neither is Synced.
+    /// Returns the sync status and health as the experiment names them. Other values, such as those of an application
+    /// that was never compared, become `Unknown`.
     fn words(&self) -> (&str, &str) {
         const HEALTHS: [&str; 5] = ["Healthy", "Progressing", "Degraded", "Missing", "Suspended"];
         let sync = match self.sync.as_str() {
@@ -141,21 +142,22 @@ impl SkippedStatus {
     }
 }
 
-/// The individual settings of one application. The name is its target's name.
+/// The individual settings of one application, identified by its target's name.
 #[derive(Clone, Debug)]
 pub(super) struct OwnSettings {
     pub(super) name: String,
-    /// Whether the application syncs automatically. `None`: not in the export; the template's setting applies.
+    /// Whether the application syncs automatically. `None`: the export does not tell, so the template's setting
+    /// applies.
     pub(super) is_automated: Option<bool>,
-    /// `None`: the application is not skipped.
+    /// The status that the application keeps if it is skipped. `None`: the application is not skipped.
     pub(super) skipped: Option<SkippedStatus>,
-    /// The revision that moves with commits. `None`: no revision does, or the export does not contain it.
+    /// The revision whose meaning changes with new commits. `None`: there is none, or the export does not contain it.
     pub(super) moving: Option<String>,
     /// Fields that affect the rollout but are not simulated.
     pub(super) not_simulated: Vec<&'static str>,
 }
 
-/// The set's settings for automatic sync and its timing. The default is no set.
+/// The set's settings for automatic sync and its timing. The default stands for no set.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SetSync<'s> {
     pub(super) is_there: bool,
@@ -163,11 +165,11 @@ pub(super) struct SetSync<'s> {
     pub(super) is_rolling: bool,
     /// Whether the set's template has an enabled `syncPolicy.automated`.
     pub(super) is_automated: bool,
-    /// The template's revision that moves with commits.
+    /// The template's revision whose meaning changes with new commits.
     pub(super) moving: Option<&'s str>,
 }
 
-/// Adds the settings that exported applications require to a draft, with notes.
+/// Adds the settings that exported applications require to a draft, and notes about them.
 pub(super) fn add_settings(
     own: &[OwnSettings],
     set: SetSync<'_>,
@@ -180,14 +182,14 @@ pub(super) fn add_settings(
         auto_sync(own, set, draft, notes);
     }
     skip_reconcile(own, draft, notes);
-    // The fields of a set's template are those of its file, which are classified separately.
+    // The fields in a set's template belong to the set's file, and are classified separately.
     if !set.is_there {
         notes.extend(notes_on_not_simulated(own));
     }
     release(own, set, draft, notes);
 }
 
-/// Returns one line for each field that affects the rollout but is not simulated.
+/// Returns a line for each field that affects the rollout but is not simulated.
 fn notes_on_not_simulated(own: &[OwnSettings]) -> Vec<String> {
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for own in own {
@@ -205,7 +207,7 @@ fn notes_on_not_simulated(own: &[OwnSettings]) -> Vec<String> {
     notes
 }
 
-/// Returns the note on applications with automated sync in a set with a RollingSync.
+/// Returns the note about applications with automated sync in a set with a RollingSync.
 fn note_on_rolling(own: &[OwnSettings]) -> Option<String> {
     let automated = names(own, |own| own.is_automated == Some(true));
     if automated.is_empty() {
@@ -220,7 +222,7 @@ fn note_on_rolling(own: &[OwnSettings]) -> Option<String> {
     ))
 }
 
-/// Adds the applications with automated sync, if there is no RollingSync.
+/// Adds the setting for applications with automated sync, if there is no RollingSync.
 fn auto_sync(
     own: &[OwnSettings],
     set: SetSync<'_>,
@@ -255,7 +257,7 @@ fn auto_sync(
     }
 }
 
-/// Returns the note on applications, out of `all`, without automated sync.
+/// Returns the note about applications without automated sync. `all`: the total number of applications.
 fn note_on_manual(manual: &[String], all: usize, set: SetSync<'_>) -> String {
     let against = if set.is_there && set.is_automated {
         ", although the template has it: as exported, a user syncs them"
@@ -269,7 +271,7 @@ fn note_on_manual(manual: &[String], all: usize, set: SetSync<'_>) -> String {
     )
 }
 
-/// Adds the applications that Argo CD ignores.
+/// Adds the setting for applications that Argo CD ignores.
 fn skip_reconcile(own: &[OwnSettings], draft: &mut StrategyDraft, notes: &mut Vec<String>) {
     let skipped = names(own, |own| own.skipped.is_some());
     if skipped.is_empty() {
@@ -291,7 +293,8 @@ fn skip_reconcile(own: &[OwnSettings], draft: &mut StrategyDraft, notes: &mut Ve
     ));
 }
 
-/// Adds the kind of release: commits, if a revision moves. A set's file contains its kind.
+/// Adds the kind of release, which is by commit if a revision's meaning changes with new commits. A set's file already
+/// determines its kind.
 fn release(
     own: &[OwnSettings],
     set: SetSync<'_>,
@@ -324,7 +327,7 @@ fn release(
     ));
 }
 
-/// Returns the names of the selected applications.
+/// Returns the names of the applications for which `is_meant` is true.
 fn names(own: &[OwnSettings], is_meant: fn(&OwnSettings) -> bool) -> Vec<String> {
     let mut names = Vec::new();
     for own in own {

@@ -1,11 +1,10 @@
 //! The status of exported Applications: clusters that Argo CD could not reach, and other problems.
 //!
 //! Follows `CompareAppState` in `controller/state.go` and `processAppRefreshQueueItem` in
-//! `controller/appcontroller.go` of argoproj/argo-cd at 37ee0097. A comparison that fails leaves the sync status
-//! Unknown, with a condition `ComparisonError`. Its message distinguishes a cluster that does not answer (`failed to
-//! get cluster version`, `Failed to load live state`) from a source that cannot be read (`Failed to load target
-//! state`). A destination or project that does not exist is an `InvalidSpecError`, with sync status and health
-//! Unknown.
+//! `controller/appcontroller.go` of argoproj/argo-cd at 37ee0097. A failed comparison sets the sync status to Unknown,
+//! with a condition `ComparisonError`. Its message distinguishes a cluster that does not answer (`failed to get
+//! cluster version`, `Failed to load live state`) from a source that cannot be read (`Failed to load target state`). A
+//! destination or project that does not exist is an `InvalidSpecError`, with sync status and health Unknown.
 
 use serde::Deserialize;
 
@@ -36,7 +35,7 @@ struct ApplicationCondition {
 /// The state of an application according to its status.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ShownState {
-    /// No problem that affects a rollout.
+    /// The application has no problem that affects a rollout.
     Usual,
     /// The application's cluster cannot be reached.
     Unreachable,
@@ -51,17 +50,17 @@ pub(super) enum ShownState {
 }
 
 impl ApplicationStatusJson {
-    /// `status.sync.status`; empty before the first comparison.
+    /// Returns `status.sync.status`, which is empty before the first comparison.
     pub(super) fn sync(&self) -> &str {
         &self.sync.status
     }
 
-    /// `status.health.status`.
+    /// Returns `status.health.status`.
     pub(super) fn health(&self) -> &str {
         &self.health.status
     }
 
-    /// Returns the state of the application. `is_cut_off`: the connection to its cluster has failed.
+    /// Returns the state of the application. `is_cut_off`: whether the connection to its cluster has failed.
     pub(super) fn shows(&self, is_cut_off: bool) -> ShownState {
         if is_cut_off {
             return ShownState::Unreachable;
@@ -80,21 +79,21 @@ impl ApplicationStatusJson {
         }
     }
 
-    /// Returns whether the status has a condition of this kind with a matching message.
+    /// Returns whether the status has a condition of this type with a matching message.
     fn has_condition(&self, kind: &str, is_meant: fn(&str) -> bool) -> bool {
         let mut conditions = self.conditions.iter();
         conditions.any(|condition| *condition.kind == kind && is_meant(&condition.message))
     }
 }
 
-/// Returns whether the message of a failed comparison blames the source and not the cluster.
+/// Returns whether the message of a failed comparison blames the source rather than the cluster.
 fn is_of_source(message: &str) -> bool {
     let is_of_cluster = ["failed to get cluster", "Failed to load live state"];
     !is_of_cluster.iter().any(|words| message.contains(words))
         && message.starts_with("Failed to load target state")
 }
 
-/// The names of applications with problems.
+/// The names of applications with problems, by problem.
 #[derive(Default)]
 pub(super) struct StateSurvey {
     invalid: Vec<String>,
@@ -120,7 +119,7 @@ impl StateSurvey {
         }
     }
 
-    /// Returns one line for each kind of problem.
+    /// Returns a line for each kind of problem.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.invalid.is_empty() {

@@ -1,7 +1,7 @@
 //! Cloud Foundry: processes, deployments and app manifests.
 //!
-//! A target is an instance of the app. A deployment is the body of `POST /v3/deployments`, or the response to a GET,
-//! of which only the fields of a request are kept. Left out: memory, disk and quotas, and cells that instances share.
+//! A target is an instance of the app. A deployment is the body of `POST /v3/deployments`, or the response to a GET;
+//! only the response's request fields are kept. Left out: memory, disk and quotas, and cells that instances share.
 
 mod manifest;
 
@@ -28,10 +28,10 @@ use crate::units::counted;
 /// Maximum number of instances of an app.
 const MOST_INSTANCES: u64 = 100_000;
 
-/// Default interval between two readiness checks, in seconds: Cloud Foundry's default.
+/// Cloud Foundry's default interval between readiness checks, in seconds.
 const READINESS_INTERVAL: u64 = 30;
 
-/// Default time limit for an instance to become healthy, in seconds: `default_health_check_timeout` in
+/// Cloud Foundry's default time limit for an instance to become healthy, in seconds: `default_health_check_timeout` in
 /// `config/cloud_controller.yml`.
 const START_TIMEOUT: u64 = 60;
 
@@ -63,7 +63,7 @@ struct AppFacts {
     origin: String,
     instances: u64,
     readiness: ReadinessFacts,
-    /// Time limit for an instance to become healthy, in seconds. `None`: it is healthy once its process runs.
+    /// Time limit for an instance to become healthy, in seconds. `None`: an instance is healthy once its process runs.
     start_timeout: Option<u64>,
     /// Fields that affect the rollout but are not simulated.
     deciding: Vec<AppField>,
@@ -133,7 +133,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     })
 }
 
-/// Returns the problem of exports that do not contain the number of instances.
+/// Returns the problem with exports that do not contain the number of instances.
 fn without_instances(deployment: Option<&Path>) -> Problem {
     let file = match deployment {
         Some(path) => path.display().to_string(),
@@ -143,7 +143,7 @@ fn without_instances(deployment: Option<&Path>) -> Problem {
     Problem::of_file(&file, "the number of instances is missing").with_help(help)
 }
 
-/// Returns a target for each instance of an app, with numbers of equal length.
+/// Returns a target for each instance of an app. The instance numbers are padded to equal length.
 fn targets(app: &str, count: usize) -> Vec<FleetTarget> {
     let digits = (count - 1).to_string().len();
     let mut targets = Vec::new();
@@ -156,7 +156,7 @@ fn targets(app: &str, count: usize) -> Vec<FleetTarget> {
     targets
 }
 
-/// Returns the web processes of an app, the largest first.
+/// Returns the web processes of an app in descending order of size.
 fn web_processes<'p, 'o>(
     found: &'p [ReadObject<'o, ProcessObject>],
 ) -> Vec<&'p ReadObject<'o, ProcessObject>> {
@@ -237,10 +237,10 @@ fn deciding(process: &ReadObject<'_, ProcessObject>) -> Vec<AppField> {
     found
 }
 
-/// Returns the time limit in seconds for an instance to pass its health check; after it the instance crashes:
-/// `start_timeout_ms` in `lib/cloud_controller/diego/app_recipe_builder.rb` of cloudfoundry/cloud_controller_ng.
-/// Without a port or HTTP check there is no health check to pass (`depot/transformer/transformer.go` of
-/// code.cloudfoundry.org/executor).
+/// Returns the time limit in seconds for an instance to pass its health check, after which the instance counts as
+/// crashed: `start_timeout_ms` in `lib/cloud_controller/diego/app_recipe_builder.rb` of
+/// cloudfoundry/cloud_controller_ng. Without a port or HTTP check there is no health check to pass
+/// (`depot/transformer/transformer.go` of code.cloudfoundry.org/executor).
 fn start_timeout(kind: Option<&str>, timeout: Option<u64>) -> Option<u64> {
     match kind {
         Some("process" | "none") => None,
@@ -248,7 +248,7 @@ fn start_timeout(kind: Option<&str>, timeout: Option<u64>) -> Option<u64> {
     }
 }
 
-/// Returns the check that decides whether an instance is routable. Diego's own check of starting instances is part of
+/// Returns the check that determines whether an instance is routable. Diego's check of starting instances is part of
 /// the product's agent.
 fn readiness(kind: Option<&str>, interval: Option<u64>) -> ReadinessFacts {
     match kind {
@@ -263,12 +263,12 @@ fn readiness(kind: Option<&str>, interval: Option<u64>) -> ReadinessFacts {
 /// The facts about a deployment that an import needs.
 struct DeploymentFacts {
     strategy: StrategyDraft,
-    /// The final number of instances, if the deployment has one.
+    /// The final number of instances, if the deployment contains it.
     instances: Option<u64>,
 }
 
 impl DeploymentFacts {
-    /// Returns the notes on a deployment that changes the number of instances.
+    /// Returns the notes about a deployment that changes the number of instances.
     fn notes_on_scaling(&self, from: u64, to: u64) -> Vec<String> {
         let mut notes = vec![format!(
             "the deployment scales the app from {from} to {to} instances; {to} are simulated"
@@ -285,7 +285,7 @@ impl DeploymentFacts {
     }
 }
 
-/// Reads the deployment of a file; without a file, returns the default.
+/// Reads the deployment in a file. Without a file, returns the default.
 fn deployment(
     path: Option<&Path>,
     texts: &mut Texts,
@@ -310,7 +310,7 @@ fn is_deployment(shape: &ExportShape) -> bool {
     shape.is_client(ClientObject::CloudFoundryDeployment)
 }
 
-/// Returns the draft for a deployment that was found.
+/// Returns the draft for a deployment found in a file.
 fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<DeploymentFacts> {
     let body = found.read::<Map<String, Value>>()?;
     let is_answer = ["guid", "state", "status", "links"]
@@ -372,15 +372,15 @@ fn refuse_request(found: &FoundStrategy) -> OrProblems<()> {
     Err(problems)
 }
 
-/// The fields of a deployment that a request for it contains.
+/// The fields of a deployment that its request contains.
 struct RequestFields {
-    /// All fields except null values and `web_instances`.
+    /// All request fields except null values and `web_instances`.
     fields: Map<String, Value>,
-    /// `web_instances`.
+    /// The value of `web_instances`.
     instances: Option<u64>,
 }
 
-/// Returns the request fields in the response to a GET.
+/// Returns the request fields in a response to a GET.
 fn request_of(body: &Map<String, Value>) -> RequestFields {
     let mut fields = Map::new();
     let mut instances = None;

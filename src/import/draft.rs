@@ -8,7 +8,7 @@ use crate::document::problem::Problem;
 use crate::products::fields::DecidingField;
 use crate::world::SiteKind;
 
-/// The key of the product in `strategies`.
+/// Argo CD's key in `strategies`.
 pub(super) const ARGO_CD: &str = "argoCd";
 
 /// The key of the proposal for its ApplicationSets.
@@ -19,44 +19,45 @@ pub(super) struct ExperimentDraft {
     pub(super) fleet: ImportedFleet,
     pub(super) images: Vec<ImportedImage>,
     pub(super) nodes: Option<NodeFacts>,
-    /// The location of the clusters.
+    /// The kind of site of the clusters.
     pub(super) site: SiteKind,
 }
 
-/// The part of an import that the product's own importer reads.
+/// The part of an import that a product's own importer reads.
 pub(super) struct ImportedFleet {
-    /// A short description of the fleet: `297 clusters of fleet-default`.
+    /// A short description of the fleet, such as `297 clusters of fleet-default`.
     pub(super) in_words: String,
-    /// The origin of the fleet: `clusters.json`.
+    /// The file that the fleet comes from, such as `clusters.json`.
     pub(super) origin: String,
     pub(super) targets: Vec<FleetTarget>,
-    /// Entries of the export that are not selected. The notes give their number.
+    /// Entries of the export that are not selected. The notes state their number.
     pub(super) left_out: Vec<LeftOut>,
     /// Links that several targets share.
     pub(super) regions: Vec<String>,
-    /// Fleet's cluster groups, in the format of `kubectl get clustergroups.fleet.cattle.io -o json`.
+    /// Fleet's cluster groups, as `kubectl get clustergroups.fleet.cattle.io -o json` prints them.
     pub(super) cluster_groups: Option<Vec<u8>>,
     pub(super) strategy: StrategyDraft,
     pub(super) workload: WorkloadDraft,
     /// One line for each item that was read.
     pub(super) read: Vec<String>,
-    /// One line for each item that was left out or may surprise the reader.
+    /// One line for each item that was left out or may be surprising.
     pub(super) notes: Vec<String>,
 }
 
-/// A strategy of one product.
+/// A strategy for one product.
 pub(super) struct StrategyDraft {
     /// The product's key in `strategies`.
     pub(super) product: &'static str,
     /// The product's own file.
     pub(super) file: Option<StrategyFile>,
-    /// Settings that the run needs and that exports do not contain, as part of the settings.
+    /// Settings that the run needs and exports do not contain. They are written with the strategy's settings.
     pub(super) guesses: Vec<Guess>,
-    /// Lines for settings that an export contains.
+    /// Lines for the settings that an export contains.
     pub(super) shown: Vec<String>,
-    /// Names of fields in the file that affect the rollout but are not simulated. The user has to accept them.
+    /// Names of fields in the strategy's file that affect the rollout but are not simulated. The user has to accept
+    /// them.
     pub(super) undecided: Vec<DecidingField>,
-    /// The same for fields of the app, which another file describes.
+    /// Fields of the app in another file that affect the rollout but are not simulated. The user has to accept them.
     pub(super) of_app: Vec<AppField>,
     /// Time limit of a run, if the strategy needs more than the default.
     pub(super) horizon: Option<String>,
@@ -65,12 +66,12 @@ pub(super) struct StrategyDraft {
 /// A field of an app that affects the rollout but is not simulated.
 pub(super) struct AppField {
     pub(super) field: DecidingField,
-    /// The problem at the field in the user's file.
+    /// The problem with the field, at its position in the user's file.
     pub(super) problem: Problem,
 }
 
 impl AppField {
-    /// Creates the field. `at` makes a problem at its position from a message.
+    /// Creates the field. `at` creates a problem from a message and the field's position.
     pub(super) fn of(field: DecidingField, at: impl FnOnce(String) -> Problem) -> Self {
         let message = format!(
             "`{}` is not simulated and can change the answer ({})",
@@ -81,13 +82,13 @@ impl AppField {
     }
 }
 
-/// The fix for a field that is not simulated.
+/// The suggested fix for a field that is not simulated.
 pub(super) const DECIDE: &str =
     "remove it from the file, or the `#` of `accept` in the experiment that was written";
 
-/// The product's own file with its strategy.
+/// The product's own file that contains the strategy.
 pub(super) struct StrategyFile {
-    /// The name of the copy.
+    /// The file name of the copy.
     pub(super) name: String,
     /// The file from which the text was read, for messages.
     pub(super) origin: String,
@@ -100,19 +101,19 @@ pub(super) struct WorkloadDraft {
     /// Whether every target is one instance on one node.
     pub(super) is_one_instance: bool,
     pub(super) readiness: ReadinessFacts,
-    /// Time limit for a process to answer, in seconds. `None`: no limit.
+    /// Time limit for a process to pass its health check, in seconds. `None`: no limit.
     pub(super) start_timeout: Option<u64>,
 }
 
 /// The known facts about the readiness probe.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) enum ReadinessFacts {
-    /// Unknown.
+    /// The readiness probe is unknown.
     #[default]
     Guess,
     /// There is no probe.
     None,
-    /// `readiness` as YAML.
+    /// The experiment's `readiness` as YAML.
     Known(String),
 }
 
@@ -135,8 +136,8 @@ impl StrategyDraft {
 pub(super) struct NodeFacts {
     /// The number of nodes of a typical cluster.
     pub(super) count: u32,
-    /// `node.runtime`, if fleetsim knows it.
+    /// `node.runtime`, if fleetsim supports the runtime.
     pub(super) runtime: Option<String>,
-    /// Whether the nodes are machines of a cloud provider.
+    /// Whether the nodes are machines from a cloud provider.
     pub(super) is_cloud: bool,
 }

@@ -1,8 +1,8 @@
 //! Rancher Fleet: clusters, cluster groups, a GitRepo's targets, and a fleet.yaml.
 //!
-//! The targets belong to one workspace, like those of a bundle: `local` is in `fleet-local` and is left out of a
-//! rollout to `fleet-default`. The GitRepo and the fleet.yaml, or the Bundle or HelmOp that replaces it, select some
-//! of the clusters. Clusters that are paused or have no agent stay, because Fleet counts them.
+//! All targets belong to one workspace, as for a bundle. For example, `local` is in `fleet-local` and is not a target
+//! of a rollout to `fleet-default`. The GitRepo and the fleet.yaml, or the Bundle or HelmOp that replaces it, select
+//! some of the clusters. Clusters that are paused or have no agent remain targets, because Fleet counts them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -100,10 +100,10 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     })
 }
 
-/// Fleet's exports as they were read.
+/// Fleet's exports after reading.
 struct FleetExports {
     clusters: FoundClusters,
-    /// The groups of all workspaces; empty without an export of them.
+    /// The groups in all workspaces. Empty if groups were not exported.
     groups: Vec<GroupObject>,
     repo: Option<Arc<Source>>,
     strategy: Option<FoundStrategy>,
@@ -113,7 +113,7 @@ struct FleetExports {
 struct FoundClusters {
     source: Arc<Source>,
     clusters: Vec<InventoryCluster>,
-    /// The note on other objects in the file.
+    /// The note about other objects in the file.
     note_on_others: Option<String>,
 }
 
@@ -150,7 +150,7 @@ impl FleetExports {
         }
     }
 
-    /// Returns one line for each export. `groups_file`: the file of the cluster groups.
+    /// Returns a line for each export. `groups_file`: the file with the cluster groups.
     fn in_words(&self, groups_file: Option<&Path>) -> Vec<String> {
         let clusters = &self.clusters;
         let mut lines = vec![format!(
@@ -176,7 +176,7 @@ impl FleetExports {
     }
 }
 
-/// Returns the value. `None`: there were problems, which are added to `problems`.
+/// Returns the value. `None`: there were problems, which were added to `problems`.
 fn or_collect<T>(result: OrProblems<T>, problems: &mut Vec<Problem>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
@@ -236,23 +236,23 @@ pub(super) fn check_objects<Spec, Status>(
     }
 }
 
-/// The targets of the rollout in a workspace.
+/// The rollout's targets in a workspace.
 struct ChosenTargets<'c> {
     space: &'c str,
     targets: Vec<&'c InventoryCluster>,
-    /// The other clusters of the workspace.
+    /// The workspace's clusters that are not targets.
     left_out: Vec<LeftOut>,
     groups: Vec<FleetGroup>,
     /// Whether the GitRepo is paused.
     is_paused: bool,
-    /// A group that the GitRepo names and that does not exist in the workspace.
+    /// A group that the GitRepo names but that does not exist in the workspace.
     unknown_group: Option<String>,
-    /// The note on targets of the GitRepo that are ignored.
+    /// The note about the GitRepo's targets that are ignored.
     note_on_repo: Option<String>,
 }
 
 impl<'c> ChosenTargets<'c> {
-    /// Chooses all of these clusters, without a GitRepo.
+    /// Chooses all of these clusters when there is no GitRepo.
     const fn all(
         space: &'c str,
         targets: Vec<&'c InventoryCluster>,
@@ -269,7 +269,7 @@ impl<'c> ChosenTargets<'c> {
         }
     }
 
-    /// Drops the clusters that the file does not select. `has_groups`: the groups were exported.
+    /// Drops the clusters that the file does not select. `has_groups`: whether the groups were exported.
     fn keep_selected(&mut self, file: &FileSelection, has_groups: bool) {
         let mut seen = Vec::new();
         for cluster in &self.targets {
@@ -296,7 +296,7 @@ impl<'c> ChosenTargets<'c> {
         self.left_out.extend(LeftOut::of(excluded, "cluster", &why));
     }
 
-    /// Returns the note on a group that selects nothing. `groups_file`: the file of the cluster groups.
+    /// Returns the note about a group that selects nothing. `groups_file`: the file with the cluster groups.
     fn note_on_unknown_group(&self, groups_file: Option<&Path>) -> Option<String> {
         let name = self.unknown_group.as_ref()?;
         let why = match groups_file {
@@ -308,7 +308,7 @@ impl<'c> ChosenTargets<'c> {
         ))
     }
 
-    /// Returns, for each target, the time of its agent's last report, if it is expected to report.
+    /// Returns the time of each target's last agent report, or `None` for a target that is not expected to report.
     fn last_reports(&self) -> Vec<Option<&str>> {
         let mut reports = Vec::new();
         for target in &self.targets {
@@ -334,14 +334,13 @@ impl<'c> ChosenTargets<'c> {
 struct WantedTargets<'w> {
     repo: Option<&'w Arc<Source>>,
     selection: Option<&'w FileSelection>,
-    /// The workspace.
+    /// The requested workspace.
     namespace: Option<&'w str>,
     /// Whether the cluster groups were exported.
     has_groups: bool,
 }
 
-/// Returns the clusters of the workspace that the GitRepo and the strategy's file select, with the groups of the
-/// workspace.
+/// Returns the workspace's clusters that the GitRepo and the strategy's file select, and the workspace's groups.
 fn choose<'c>(
     source: &Arc<Source>,
     clusters: &'c [InventoryCluster],
@@ -355,7 +354,7 @@ fn choose<'c>(
     Ok(chosen)
 }
 
-/// Returns the clusters of the workspace that the GitRepo selects, or all of them.
+/// Returns the workspace's clusters that the GitRepo selects, or all clusters without a GitRepo.
 fn of_repo<'c>(
     source: &Arc<Source>,
     clusters: &'c [InventoryCluster],
@@ -406,7 +405,7 @@ fn of_repo<'c>(
     })
 }
 
-/// Returns the names of the clusters that are not targets. Both lists are in the same order.
+/// Returns the names of the clusters that are not targets. Both lists must be in the same order.
 fn names_without(clusters: &[&InventoryCluster], targets: &[&InventoryCluster]) -> Vec<String> {
     let mut targets = targets.iter().peekable();
     let mut names = Vec::new();
@@ -428,7 +427,7 @@ struct FileSelection {
 }
 
 impl FileSelection {
-    /// Reads the targets of a file. `None`: the file leaves the targets to the GitRepo, or cannot be read, which its
+    /// Reads the targets in a file. `None`: the GitRepo determines the targets, or the file cannot be read, which its
     /// check reports.
     fn of(found: &FoundStrategy) -> Option<Self> {
         let StrategyFile { origin, text, .. } = &found.file;
@@ -439,7 +438,7 @@ impl FileSelection {
         })
     }
 
-    /// Returns whether the targets of a GitRepo are ignored.
+    /// Returns whether the targets of the GitRepo are ignored.
     const fn replaces_repo(&self) -> bool {
         self.selection.replaces_repo
     }
@@ -452,7 +451,7 @@ impl FileSelection {
     }
 }
 
-/// Returns the requested workspace, or the default one, with its clusters.
+/// Returns the requested or default workspace, and its clusters.
 fn of_workspace<'c>(
     source: &Arc<Source>,
     clusters: &'c [InventoryCluster],
@@ -463,7 +462,7 @@ fn of_workspace<'c>(
     })
 }
 
-/// Returns the note on clusters of other workspaces.
+/// Returns the note about clusters in other workspaces.
 fn elsewhere(clusters: &[InventoryCluster], space: &str) -> Option<String> {
     let mut count = 0;
     let mut others = BTreeSet::new();
@@ -478,7 +477,7 @@ fn elsewhere(clusters: &[InventoryCluster], space: &str) -> Option<String> {
     left_out(count, "cluster", &place)
 }
 
-/// Returns the note on targets that are not updated.
+/// Returns the note about targets that are not updated.
 fn without_update(targets: &[&InventoryCluster], is_paused: bool) -> Option<String> {
     if is_paused {
         let all = counted(targets.len(), "cluster");

@@ -1,8 +1,8 @@
 //! The folder of an imported experiment. Like results, it is written to a temporary folder, checked, and published as
 //! a whole.
 //!
-//! An existing folder is replaced only on request, and only if it contains nothing but files of an earlier import.
-//! These may have been edited since, so the old folder is kept next to the new one if they differ.
+//! An existing folder is replaced only on request, and only if all its files are from an earlier import. If the new
+//! files differ, the old folder is kept next to the new one, because its files may have been edited.
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,20 +16,20 @@ use crate::scenario::{LoadError, Overrides, Problem, load_with};
 /// The file with the experiment.
 const EXPERIMENT: &str = "experiment.yaml";
 
-/// The suffix of the name under which a replaced folder is kept.
+/// The suffix of a replaced folder that is kept.
 const KEPT_ENDING: &str = ".before-import";
 
 /// The reason why an import failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// Wrong or missing options.
+    /// The options are wrong or incomplete.
     #[error("{0}")]
     Usage(String),
     /// A file of the import is invalid.
     #[error("the import is invalid")]
     Input(#[from] LoadError),
-    /// The folder must not or cannot be written.
+    /// The folder must not be overwritten, or cannot be written.
     #[error("{0}")]
     Folder(String),
 }
@@ -37,13 +37,13 @@ pub enum ImportError {
 /// The result of checking the exported strategy.
 #[derive(Default)]
 pub(super) struct ExportedStrategy {
-    /// Settings that the product accepts but that may surprise the reader.
+    /// Settings that the product accepts but that may be surprising.
     pub(super) warnings: Vec<String>,
-    /// Notes on how the terms in its file were interpreted.
+    /// Notes about how the file's terms were interpreted.
     pub(super) notes: Vec<String>,
 }
 
-/// The folder of an experiment that is being written.
+/// The folder of an experiment, while it is being written.
 pub(super) struct ExperimentFolder(StagedFolder);
 
 impl ExperimentFolder {
@@ -72,7 +72,7 @@ impl ExperimentFolder {
         Ok(written.map_err(ResultsError::io("write", &path))?)
     }
 
-    /// Reads the experiment like `fleetsim check` does. Problems are shown with the file names that `origin` maps to.
+    /// Reads the experiment as `fleetsim check` does. Problems are shown with the file names that `origin` maps to.
     /// Returns the warnings and notes about the exported strategy.
     ///
     /// # Errors
@@ -101,8 +101,8 @@ impl ExperimentFolder {
         Ok(exported)
     }
 
-    /// Replaces file names in problems with those of the user's files, or of the future folder. An error in the user's
-    /// strategy also appears in its variant, where it is dropped.
+    /// Replaces file names in problems with the names of the user's files or of the future folder. Errors in the
+    /// user's strategy are also reported in its variant; these duplicates are dropped.
     fn rename_problems(
         &self,
         problems: &mut Vec<Problem>,
@@ -126,11 +126,11 @@ impl ExperimentFolder {
         *problems = renamed;
     }
 
-    /// Renames the folder to the target. An existing target may have edits. Unless it is identical, it is kept under
-    /// another name, which is returned.
+    /// Renames the folder to the target. An existing target that differs is kept under another name, because it may
+    /// contain edits. Returns that name.
     ///
     /// # Errors
-    /// Returns an error if that name is taken, or the file system fails; the existing target then stays.
+    /// Returns an error if that name is taken or the file system fails. The existing target then remains unchanged.
     pub(super) fn publish(self) -> Result<Option<PathBuf>, ImportError> {
         let target = self.0.target();
         let replaces = self.0.replaces();
@@ -163,7 +163,7 @@ impl From<ResultsError> for ImportError {
     }
 }
 
-/// Returns the name of the file that a problem is in.
+/// Returns the name of the file that contains a problem.
 fn file_name(problem: &Problem) -> String {
     match Path::new(&problem.file).file_name() {
         Some(name) => name.to_string_lossy().into_owned(),
@@ -171,7 +171,7 @@ fn file_name(problem: &Problem) -> String {
     }
 }
 
-/// Refuses to overwrite anything but an empty folder, or an earlier import that may be replaced.
+/// Rejects any target except an empty folder, and an earlier import that may be replaced.
 fn check_target(target: &Path, replace: bool) -> Result<(), ImportError> {
     if !target.exists() {
         return Ok(());
@@ -185,7 +185,7 @@ fn check_target(target: &Path, replace: bool) -> Result<(), ImportError> {
     }
 }
 
-/// Returns why an existing folder must not be overwritten. `None`: it may be.
+/// Returns the reason why an existing folder must not be overwritten. `None`: it may be overwritten.
 fn reason_to_keep(target: &Path, replace: bool) -> Result<Option<String>, ImportError> {
     if !target.is_dir() {
         let reason = "is not a folder; choose another output folder";
@@ -214,7 +214,7 @@ fn reason_to_keep(target: &Path, replace: bool) -> Result<Option<String>, Import
     Ok(None)
 }
 
-/// Returns true if two folders have the same files.
+/// Returns true if two folders contain the same files with the same content.
 fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
     let mut names = files_in(one)?;
     let mut others = files_in(other)?;
@@ -239,15 +239,15 @@ fn files_in(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Returns the files that an earlier import wrote in addition to its experiment. `None`: the folder is not from an
-/// import.
+/// Returns the files that an earlier import wrote in addition to its experiment. `None`: the folder does not come from
+/// an import.
 fn written_files(folder: &Path) -> Option<Vec<String>> {
     let text = fs::read_to_string(folder.join(EXPERIMENT)).ok()?;
     let names = text.lines().next()?.strip_prefix(HEADER)?;
     Some(names.split(", ").map(str::to_owned).collect())
 }
 
-/// Derives a name for the experiment from the name of its folder: lowercase letters, digits and `-`.
+/// Derives the experiment's name from its folder's name: lowercase letters, digits and `-`.
 pub(super) fn experiment_name(folder: &Path) -> String {
     let name = match folder.file_name() {
         Some(name) => name.to_string_lossy().to_lowercase(),
@@ -267,8 +267,8 @@ pub(super) fn experiment_name(folder: &Path) -> String {
     }
 }
 
-/// Reads a file that this import has written. It contains text of exports that the user named, so errors may quote it
-/// wherever the folder is.
+/// Reads a file that this import has written. Errors may quote it, wherever the folder is, because it contains text
+/// from exports that the user named.
 fn read_written(path: &Path) -> Result<Vec<u8>, String> {
     read_file(path, MOST_BYTES).map_err(|error| in_words(&error))
 }

@@ -1,7 +1,7 @@
 //! Facts that no export contains: the assumed value, its range, and how to replace it.
 //!
-//! Values and ranges of constants come from [`constants`]; the others are counts of the user's own site, with the
-//! spread that [`crate::world::calibration`] gives.
+//! Values and ranges of constants come from [`constants`]. The other guesses are counts for the user's own site, with
+//! ranges from [`crate::world::calibration`].
 
 use crate::document::yaml;
 use crate::scenario::constants;
@@ -12,11 +12,11 @@ use crate::world::{RuntimeVersion, calibration};
 pub struct Guess {
     /// The setting, as a path in the experiment file.
     pub setting: String,
-    /// The value, as the experiment file writes it.
+    /// The value, as written in the experiment file.
     pub value: String,
     /// The range in which the true value is expected.
     pub range: String,
-    /// The facts that replace the guess.
+    /// What to replace the guess with.
     pub replace_with: String,
 }
 
@@ -30,8 +30,8 @@ impl Guess {
         }
     }
 
-    /// Creates a guess for a constant of the model, with its default and its range. `at` is the index in its path, if
-    /// it has one.
+    /// Creates a guess for a model constant, with the constant's default and range. `at` is the index in the
+    /// constant's path, if there is one.
     fn constant(name: &str, at: usize, replace_with: &str) -> Self {
         let constant = constants::all()
             .find(|constant| constant.name() == name)
@@ -45,7 +45,7 @@ impl Guess {
         )
     }
 
-    /// The number of nodes of each cluster that does not have its own.
+    /// Guesses the number of nodes of each cluster for which it is not given.
     pub(super) fn nodes(place: &str) -> Self {
         Self::new(
             &format!("{place}.nodes"),
@@ -72,7 +72,7 @@ impl Guess {
         )
     }
 
-    /// The link of a cluster that several targets share.
+    /// Guesses the link of a cluster that several targets share.
     pub(super) fn shared_link(at: usize) -> Self {
         let replace = "the bandwidth of each of these clusters";
         Self {
@@ -81,7 +81,7 @@ impl Guess {
         }
     }
 
-    /// No layer is shared with the version that runs now.
+    /// Guesses that no layer is shared with the currently running version.
     pub(super) fn previous(image: usize, all: &str) -> Self {
         Self::new(
             &format!("release.images[{image}].previous"),
@@ -91,7 +91,7 @@ impl Guess {
         )
     }
 
-    /// The size of an image without a manifest.
+    /// Guesses the size of an image without a manifest.
     pub(super) fn image_size() -> Self {
         Self::new(
             "release.images[0].manifest.layers[0].size",
@@ -132,7 +132,7 @@ impl Guess {
         Self::constant("release.workloads[*].readiness.period", workload, replace)
     }
 
-    /// The time until people approve a stage.
+    /// Guesses the time until people approve a stage.
     pub(super) fn approvals() -> Self {
         Self::new(
             "strategies.as-exported.kubeFleetStaged.approvals",
@@ -142,7 +142,7 @@ impl Guess {
         )
     }
 
-    /// The time until people continue a canary deployment.
+    /// Guesses the time until people continue a canary deployment.
     pub(super) fn continue_after() -> Self {
         Self::new(
             "strategies.as-exported.cloudFoundry.continueAfter",
@@ -152,7 +152,7 @@ impl Guess {
         )
     }
 
-    /// Whether Argo CD learns of commits by a webhook.
+    /// Guesses whether a webhook announces commits to Argo CD.
     pub(super) fn webhook() -> Self {
         Self::new(
             "strategies.as-exported.argoCd.webhook",

@@ -1,8 +1,8 @@
 //! Image manifests and indexes in the format of `crane manifest` and `skopeo inspect --raw`.
 //!
 //! An index lists manifests by their digests and has no layers. The manifest of the requested platform must be among
-//! the given files or documents; it is found by its digest, which is the SHA-256 of its bytes. `docker manifest
-//! inspect --verbose` prints every platform with its layers; the requested one is used.
+//! the given files or documents; it is identified by its digest, the SHA-256 of its bytes. `docker manifest inspect
+//! --verbose` prints every platform with its layers; the requested one is used.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) struct ImportedImage {
 }
 
 impl ImportedImage {
-    /// Returns whether a layer that may have to be unpacked is compressed with zstd.
+    /// Returns whether any layer that may have to be unpacked is compressed with zstd.
     pub(super) fn has_zstd(&self) -> bool {
         let layers = &self.new.manifest.layers;
         layers
@@ -39,14 +39,14 @@ impl ImportedImage {
     }
 }
 
-/// A manifest with the text of its own file.
+/// A manifest, with the text of its own file.
 pub(super) struct ManifestFile {
     pub(super) file: String,
     pub(super) bytes: Vec<u8>,
     pub(super) manifest: Manifest,
 }
 
-/// Reads the images. Previous manifests are matched to the images by their order.
+/// Reads the images. The n-th previous manifest belongs to the n-th image.
 ///
 /// # Errors
 /// Returns an error if a file is not a manifest, or there are more previous manifests than images.
@@ -110,7 +110,7 @@ fn read_image(
     })
 }
 
-/// Returns a unique name: if the name is taken, a number is inserted before its extension.
+/// Returns a unique name. If the name is taken, a number is inserted before the extension.
 pub(super) fn unique(name: &str, ending: &str, taken: &[String]) -> String {
     let numbered = (2..).map(|number| format!("{name}-{number}{ending}"));
     let mut candidates = std::iter::once(format!("{name}{ending}")).chain(numbered);
@@ -119,7 +119,8 @@ pub(super) fn unique(name: &str, ending: &str, taken: &[String]) -> String {
         .unwrap_or_default()
 }
 
-/// Derives the name of an image from its file name: `shop-v2.json` is `shop`. Without letters it is `app`.
+/// Derives the name of an image from its file name: `shop-v2.json` becomes `shop`. A file name without letters becomes
+/// `app`.
 fn image_name(path: &Path) -> String {
     let path = path.to_string_lossy();
     let stem = Path::new(unpacked_name(&path)).file_stem();
@@ -143,7 +144,7 @@ fn image_name(path: &Path) -> String {
 /// Words in file names that do not describe the image.
 const NOISE: [&str; 5] = ["new", "old", "manifest", "image", "index"];
 
-/// Returns whether a word is a number, perhaps after a `v`.
+/// Returns whether a word is a number, optionally with a leading `v`.
 fn is_version(word: &str) -> bool {
     let number = word.strip_prefix('v').unwrap_or(word);
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -164,7 +165,7 @@ fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<M
                 problem.with_help(format!("write it with `{}`", IMAGE.command)),
             ]);
         }
-        // An object in a bare array has a non-empty path.
+        // Only an object in a bare array has a non-empty path.
         [only]
             if only.path.0.is_empty()
                 && ExportShape::of(only).is_client(ClientObject::ImageManifest) =>
@@ -182,7 +183,7 @@ fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<M
     })
 }
 
-/// Returns the text of the chosen manifest.
+/// Returns the text of the chosen manifest in a file.
 fn chosen(
     source: &Arc<Source>,
     objects: &[ExportObject<'_>],
@@ -195,7 +196,7 @@ fn chosen(
     if let Some(at) = place_of(&shapes, ClientObject::ImageIndex) {
         return of_index(&objects[at], objects, platform);
     }
-    // The attestations of an image may be in the same file.
+    // The file may also contain an image's attestations.
     let mut manifests = objects.iter().zip(&shapes).filter(|(object, shape)| {
         shape.is_client(ClientObject::ImageManifest) && !manifest::is_attestation(&object.to_json())
     });
@@ -211,12 +212,12 @@ fn chosen(
     }
 }
 
-/// Returns the index of the first object of a kind.
+/// Returns the index of the first object of this kind.
 fn place_of(shapes: &[ExportShape], kind: ClientObject) -> Option<usize> {
     shapes.iter().position(|shape| shape.is_client(kind))
 }
 
-/// Returns the JSON text of an object: its original text, because its digest depends on it.
+/// Returns an object's original JSON text, because the digest depends on it.
 fn text_of(object: &ExportObject<'_>) -> String {
     match object.json_text() {
         Some(text) => text.to_owned(),
@@ -229,7 +230,7 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("values can be written") + "\n"
 }
 
-/// An index of images.
+/// An index that lists an image's manifests.
 #[derive(Deserialize)]
 struct IndexJson {
     manifests: Vec<IndexEntry>,
@@ -242,7 +243,7 @@ struct IndexEntry {
     of: PlatformEntry,
 }
 
-/// Finds the manifest of an index's platform among the other documents, by its digest.
+/// Finds the manifest for the index's platform among the other documents, by its digest.
 fn of_index(
     index: &ExportObject<'_>,
     all: &[ExportObject<'_>],
@@ -304,7 +305,7 @@ struct InspectedLayer {
     media_type: Option<String>,
 }
 
-/// Returns the manifest of a platform from a client's output that has several platforms, or only layers.
+/// Returns the manifest for a platform, from client output with several platforms or only with layers.
 fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> OrProblems<String> {
     let mut names = Vec::new();
     for object in all {
@@ -340,8 +341,8 @@ fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> 
     ))])
 }
 
-/// Returns the compressed bytes of all layers, and of those that the previous version lacks. A layer that is listed
-/// twice counts once.
+/// Returns the compressed size of all layers, and of the layers that the previous version lacks. A layer that is
+/// listed twice counts once.
 pub(super) fn sizes(image: &ImportedImage) -> (Bytes, Bytes) {
     let mut all = 0;
     let mut new = 0;
@@ -355,7 +356,7 @@ pub(super) fn sizes(image: &ImportedImage) -> (Bytes, Bytes) {
     (Bytes::new(all), Bytes::new(new))
 }
 
-/// Returns whether a manifest has a layer.
+/// Returns whether a manifest contains a layer.
 fn is_in(layer: &ManifestLayer, manifest: Option<&ManifestFile>) -> bool {
     let Some(file) = manifest else {
         return false;

@@ -1,7 +1,7 @@
-//! The kinds of objects in exports, and the option that reads each.
+//! The kinds of objects in exports, and the options that read them.
 //!
-//! Kubernetes objects contain their kind. Objects that Argo CD's and Cloud Foundry's own clients print do not, and are
-//! recognised by their fields.
+//! Kubernetes objects contain their kind. Objects printed by Argo CD's and Cloud Foundry's own clients do not, so they
+//! are recognised by their fields.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,21 +21,21 @@ const FLEET: &str = "fleet.cattle.io";
 const KUBEFLEET: &str = "kubernetes-fleet.io";
 /// API group of Argo CD.
 const ARGO: &str = "argoproj.io";
-/// The group of Kubernetes' own objects, which is empty.
+/// The API group of core Kubernetes objects, which is empty.
 const CORE: &str = "";
 
-/// A kind of object that an importer reads.
+/// The kinds of objects that an option expects.
 #[derive(Clone, Copy)]
 pub(super) struct ExpectedKind {
     /// The option that names the file.
     pub(super) option: &'static str,
-    /// The kinds. Empty: objects of the product's own client, which have no kind.
+    /// The kinds. Empty for objects printed by the product's own client, which have no kind.
     pub(super) kinds: &'static [&'static str],
     /// The suffix of the API group.
     group: &'static str,
-    /// Whether objects without a kind are accepted, too.
+    /// Whether objects without a kind are also accepted.
     may_lack_kind: bool,
-    /// The command that writes such a file, or the name of a hand-written file.
+    /// The command that writes the option's file, or the file's name if it is hand-written.
     pub(super) command: &'static str,
 }
 
@@ -140,7 +140,7 @@ pub(super) const NODES: ExpectedKind =
     kubernetes("--nodes", &["Node"], CORE, "kubectl get nodes -o json");
 pub(super) const IMAGE: ExpectedKind = without_kind("--image", "crane manifest IMAGE");
 
-/// The kinds of Kubernetes objects that an option reads.
+/// The kinds of Kubernetes objects that each option reads.
 const KNOWN: [ExpectedKind; 10] = [
     FLEET_CLUSTERS,
     CLUSTER_GROUPS,
@@ -157,12 +157,12 @@ const KNOWN: [ExpectedKind; 10] = [
 /// Objects of the expected kind, and the number of other objects in the export.
 pub(super) struct ReadObjects<'s, T> {
     pub(super) found: Vec<ReadObject<'s, T>>,
-    /// Names of other kinds, each once.
+    /// Names of other kinds, without duplicates.
     pub(super) others: Vec<String>,
 }
 
 impl<T> ReadObjects<'_, T> {
-    /// Returns the note on objects of other kinds in the file, if there are any.
+    /// Returns the note about objects of other kinds in the file, if there are any.
     pub(super) fn note_on_others(&self, file: &str) -> Option<String> {
         (!self.others.is_empty()).then(|| {
             format!(
@@ -174,12 +174,13 @@ impl<T> ReadObjects<'_, T> {
 }
 
 impl ExpectedKind {
-    /// Returns whether an empty file can be of this kind: a fleet.yaml has defaults for all fields.
+    /// Returns whether an empty file may be of this kind. A fleet.yaml may be empty, because all its fields have
+    /// defaults.
     pub(super) fn may_be_empty(&self) -> bool {
         self.command == "fleet.yaml"
     }
 
-    /// Accepts objects without a kind, because the product's own client omits it.
+    /// Also accepts objects without a kind, because the product's own client omits it.
     const fn or_without_kind(self) -> Self {
         Self {
             may_lack_kind: true,
@@ -249,7 +250,7 @@ impl ExpectedKind {
         object.problem("", message).with_help(help)
     }
 
-    /// Returns the fix. If the strategy belongs to another product, the option for the clusters may be the wrong one.
+    /// Returns the fix. If the strategy belongs to another product, the clusters may be given with the wrong option.
     fn instead_of(&self, shape: &ExportShape) -> String {
         let wanted = match is_command(self.command) {
             true => format!("`{}`", self.command),
@@ -266,13 +267,13 @@ impl ExpectedKind {
     }
 }
 
-/// Returns whether an `apiVersion` belongs to a group, given by its suffix.
+/// Returns whether an `apiVersion` belongs to an API group, given the group's suffix.
 fn is_of_group(version: &str, group: &str) -> bool {
     let of = version.split_once('/').map_or("", |(of, _)| of);
     of == group || (!group.is_empty() && of.ends_with(&format!(".{group}")))
 }
 
-/// The fields that identify the kind of an object.
+/// The fields that identify an object's kind.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Marks {
@@ -280,7 +281,7 @@ struct Marks {
     api_version: Value,
 }
 
-/// Fields by name; null represents an absent field.
+/// Fields by name. A null value counts as an absent field.
 type NamedFields = BTreeMap<String, Option<IgnoredAny>>;
 
 #[derive(Default, Deserialize)]
@@ -288,7 +289,7 @@ struct SpecNames {
     spec: NamedFields,
 }
 
-/// An object without a kind.
+/// The kinds of objects without the field `kind`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ClientObject {
     ArgoApplication,
@@ -307,10 +308,10 @@ pub(super) enum ClientObject {
 
 use ClientObject::*;
 
-/// An object without a kind, which is recognised by its fields.
+/// How to recognise an object without the field `kind`.
 pub(super) struct KnownObject {
     object: ClientObject,
-    /// The object has one field of each of these lists.
+    /// The required fields: at least one from each of these lists.
     fields: &'static [&'static [&'static str]],
     name: &'static str,
     /// The option that reads the object.
@@ -318,7 +319,7 @@ pub(super) struct KnownObject {
 }
 
 impl KnownObject {
-    /// Returns whether an object with these fields, and these in its `spec`, is of this kind.
+    /// Returns whether an object with these fields, and with these fields in its `spec`, is of this kind.
     fn is_shown_by(&self, fields: &NamedFields, spec: &NamedFields) -> bool {
         self.fields.iter().all(|alternatives| {
             let mut alternatives = alternatives.iter();
@@ -344,7 +345,7 @@ const fn known(
     }
 }
 
-/// The objects without a kind; the first one whose fields are present matches.
+/// The objects without the field `kind`. The first entry that matches an object's fields applies.
 static CLIENT_OBJECTS: [KnownObject; 12] = [
     known(
         ArgoApplication,
@@ -420,11 +421,11 @@ static CLIENT_OBJECTS: [KnownObject; 12] = [
     ),
 ];
 
-/// The shape of an exported object, by its kind or its fields.
+/// The kind of an exported object, as determined by its field `kind` or by its other fields.
 pub(super) enum ExportShape {
-    /// A Kubernetes object, with its `apiVersion`.
+    /// A Kubernetes object, with its kind and `apiVersion`.
     Kubernetes(String, String),
-    /// An object without a kind, with the details of a Cloud Foundry error.
+    /// An object without the field `kind`, with the details if it is a Cloud Foundry error.
     Client(&'static KnownObject, String),
     Unknown,
 }
@@ -455,12 +456,12 @@ impl ExportShape {
         Self::Unknown
     }
 
-    /// Returns true if this is the given object without a kind.
+    /// Returns true if this is the given kind of object without the field `kind`.
     pub(super) fn is_client(&self, wanted: ClientObject) -> bool {
         matches!(self, Self::Client(found, _) if found.object == wanted)
     }
 
-    /// Returns whether an importer reads it.
+    /// Returns whether the object is of an expected kind.
     fn is_of(&self, expected: &ExpectedKind) -> bool {
         match self {
             Self::Kubernetes(kind, version) if version.is_empty() => {
@@ -471,7 +472,7 @@ impl ExportShape {
         }
     }
 
-    /// Returns the option that reads it.
+    /// Returns the option that reads the object.
     pub(super) fn option(&self) -> Option<&'static str> {
         match self {
             Self::Kubernetes(kind, version) => KNOWN
@@ -483,7 +484,7 @@ impl ExportShape {
         }
     }
 
-    /// Returns the option that reads the clusters for a strategy. `None`: it is not a strategy.
+    /// Returns the option that reads the clusters for this strategy. `None`: the object is not a strategy.
     fn option_of_clusters(&self) -> Option<&'static str> {
         if self.is_client(FleetYaml) {
             return Some(FLEET_CLUSTERS.option);
@@ -505,7 +506,7 @@ impl ExportShape {
         }
     }
 
-    /// Returns a short name.
+    /// Returns a short name for the object.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Kubernetes(kind, _) => kind.clone(),
@@ -585,7 +586,7 @@ impl ExportShape {
     }
 }
 
-/// Returns the details of an error response of Cloud Foundry.
+/// Returns the details in a Cloud Foundry error response.
 fn error_of(object: &ExportObject<'_>) -> String {
     let errors = object.to_json();
     let details = errors["errors"]

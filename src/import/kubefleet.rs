@@ -1,8 +1,8 @@
 //! KubeFleet: member clusters, a placement, and a strategy for staged update runs.
 //!
-//! Targets are the joined members that the placement picks; without a placement, all joined members. KubeFleet's
-//! scheduler does not consider members that have not joined or are leaving. A property provider reports the number of
-//! nodes.
+//! Targets are the joined members that the placement picks, or all joined members without a placement. KubeFleet's
+//! scheduler does not consider members that have not joined or are leaving. The number of nodes comes from a property
+//! provider.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ use crate::scenario::import::object::{KubeCondition, KubeObject, OrDefault};
 use crate::scenario::import::objects::ReadObject;
 use crate::units::counted;
 
-/// The property with the number of nodes.
+/// The property that contains the number of nodes.
 const NODE_COUNT: &str = "kubernetes-fleet.io/node-count";
 
 type MemberObject = KubeObject<MemberSpec, MemberStatus>;
@@ -138,11 +138,11 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     })
 }
 
-/// Members by whether a placement can pick them.
+/// Members, grouped by whether a placement can pick them.
 #[derive(Default)]
 struct SortedMembers<'m> {
     joined: Vec<&'m MemberObject>,
-    /// Members that have not joined.
+    /// Members that have not joined yet.
     waiting: Vec<&'m MemberObject>,
     leaving: Vec<&'m MemberObject>,
 }
@@ -163,7 +163,7 @@ impl<'m> SortedMembers<'m> {
         sorted
     }
 
-    /// Returns the note on members that are not targets.
+    /// Returns the note about members that are not targets.
     fn note_on_others(&self) -> Option<String> {
         let waiting = self.waiting.len();
         let leaving = self.leaving.len();
@@ -195,7 +195,7 @@ impl<'m> SortedMembers<'m> {
     }
 }
 
-/// Returns the number of update runs in the file with the stages.
+/// Returns the number of update runs in the file that contains the stages.
 fn runs_beside(staged: &FoundStrategy) -> usize {
     let kinds = staged.others.iter();
     kinds
@@ -203,7 +203,8 @@ fn runs_beside(staged: &FoundStrategy) -> usize {
         .count()
 }
 
-/// Returns the note on several update runs in the file with the stages: it is unknown which of them is rolled out.
+/// Returns the note about several update runs in the file that contains the stages, because the import cannot tell
+/// which one to roll out.
 fn note_on_runs(staged: &FoundStrategy) -> Option<String> {
     let runs = runs_beside(staged);
     if runs < 2 {
@@ -216,7 +217,7 @@ fn note_on_runs(staged: &FoundStrategy) -> Option<String> {
     ))
 }
 
-/// Returns the settings of `kubeFleetStaged` that an exported update run gives.
+/// Returns the settings of `kubeFleetStaged` according to an exported update run.
 fn run_lines(found: &FoundStrategy, notes: &mut Vec<String>) -> OrProblems<Vec<String>> {
     let ClusterStagedUpdateRun { metadata, spec } = found.read()?;
     let state = spec.state.unwrap_or_default();
@@ -244,7 +245,7 @@ fn run_lines(found: &FoundStrategy, notes: &mut Vec<String>) -> OrProblems<Vec<S
     Ok(lines)
 }
 
-/// Returns the target for a member.
+/// Returns a target for a member.
 fn target(member: &MemberObject) -> FleetTarget {
     FleetTarget {
         name: member.name().to_owned(),
@@ -254,7 +255,7 @@ fn target(member: &MemberObject) -> FleetTarget {
     }
 }
 
-/// Returns the time of the last report of a member's agents. RFC 3339 in UTC sorts by time.
+/// Returns the time of the last report by a member's agents. RFC 3339 times in UTC sort chronologically.
 fn last_heartbeat(member: &MemberObject) -> Option<&str> {
     let agents = member.status.agent_status.iter();
     agents
@@ -271,7 +272,7 @@ fn has_joined(member: &MemberObject) -> bool {
         .any(|condition| condition.kind == "Joined" && condition.status == "True")
 }
 
-/// Returns a member as the scheduler sees it.
+/// Returns a member in the form that the scheduler uses.
 fn schedulable(member: &MemberObject) -> SchedulableMember {
     SchedulableMember {
         name: member.name().to_owned(),
@@ -280,23 +281,23 @@ fn schedulable(member: &MemberObject) -> SchedulableMember {
     }
 }
 
-/// Returns the number of nodes of a member, as a property provider reports it.
+/// Returns the number of nodes in a member, as reported by a property provider.
 fn nodes_of(member: &MemberObject) -> Option<u32> {
     let count = member.status.properties.get(NODE_COUNT)?;
     count.value.parse().ok().filter(|nodes| *nodes > 0)
 }
 
-/// The files that define the rollout of a fleet.
+/// The files that define the rollout.
 struct FoundStrategies {
     placement: Option<FoundStrategy>,
-    /// The stages of update runs.
+    /// The stages of the update runs.
     staged: Option<FoundStrategy>,
-    /// The update run in the file with the stages, if there is exactly one.
+    /// The update run in the file that contains the stages, if there is exactly one.
     run: Option<FoundStrategy>,
 }
 
-/// Finds the placement and the strategy of staged update runs. The file of `--strategy` may also contain a placement,
-/// alone or with the stages, and an update run.
+/// Finds the placement and the strategy for staged update runs. The file of `--strategy` may contain stages, a
+/// placement and an update run.
 fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStrategies> {
     let mut placement = read_placement(sources.placement.as_deref(), texts)?;
     let path = sources.strategy.as_deref();
@@ -332,12 +333,12 @@ fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStr
     })
 }
 
-/// Reads the placement of a file, if a file is named.
+/// Reads the placement in a file, if a file is named.
 fn read_placement(path: Option<&Path>, texts: &mut Texts) -> OrProblems<Option<FoundStrategy>> {
     read_of_kind(path, &PLACEMENT, "placement.yaml", texts)
 }
 
-/// Reads the object of a kind in a file, if a file is named.
+/// Reads the object of this kind in a file, if a file is named.
 fn read_of_kind(
     path: Option<&Path>,
     expected: &ExpectedKind,
@@ -361,7 +362,7 @@ fn is_kind(shape: &ExportShape, expected: &ExpectedKind) -> bool {
     }
 }
 
-/// Returns the members that a placement picks. `away`: members that cannot be picked, each with the reason.
+/// Returns the members that a placement picks. `away`: members that cannot be picked, with the reasons.
 fn pick(
     found: &FoundStrategy,
     members: &[SchedulableMember],
@@ -377,7 +378,7 @@ fn pick(
     })
 }
 
-/// Returns the problem of a placement that picks no members.
+/// Returns the problem with a placement that picks no members.
 fn refused(placement: &FoundStrategy, why: Unpickable) -> Problem {
     placement
         .problem(&why.field, why.reason)
@@ -424,7 +425,7 @@ fn strategy_of(
     Ok(draft)
 }
 
-/// Returns twice the waits of the stages, plus a day; `None` if the waits fit into a day.
+/// Returns a horizon of twice the stages' timed waits plus a day. `None`: the waits fit into one day.
 fn horizon(tasks: &[&StageTask]) -> Option<String> {
     let mut hours = 0;
     for task in tasks {

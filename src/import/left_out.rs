@@ -1,28 +1,28 @@
-//! Entries of an export that are not targets of the rollout: their number for the summary, and their names for the
-//! experiment.
+//! Entries of an export that are not targets of the rollout. Their number goes into the summary, and their names into
+//! the experiment.
 
 use crate::units::counted;
 
-/// Maximum number of names in the comment of the experiment: about one screen.
+/// Maximum number of names in the experiment's comment, about one screen.
 const MOST_NAMES: usize = 200;
 
-/// Entries that are not selected for the same reason.
+/// Entries that are left out for the same reason.
 pub(super) struct LeftOut {
     names: Vec<String>,
     /// The singular noun for the entries, such as `cluster`.
     one: &'static str,
-    /// The reason: `not selected by the GitRepo`.
+    /// The reason, such as `not selected by the GitRepo`.
     why: String,
 }
 
 impl LeftOut {
-    /// Creates the list. `None`: it has no entries.
+    /// Creates the list. `None`: there are no entries.
     pub(super) fn of(names: Vec<String>, one: &'static str, why: &str) -> Option<Self> {
         let why = why.to_owned();
         (!names.is_empty()).then_some(Self { names, one, why })
     }
 
-    /// Returns the note: `left out: 95 clusters not selected by fleet.yaml`.
+    /// Returns the note, such as `left out: 95 clusters not selected by fleet.yaml`.
     pub(super) fn note(&self) -> String {
         format!(
             "left out: {} {}",
@@ -42,7 +42,7 @@ impl LeftOut {
     }
 }
 
-/// Returns the note on the entries that are left out, if there are any.
+/// Returns the note about left-out entries, if there are any.
 pub(super) fn left_out(count: usize, one: &str, why: &str) -> Option<String> {
     (count > 0).then(|| format!("left out: {} {why}", counted(count, one)))
 }

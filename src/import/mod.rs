@@ -2,9 +2,9 @@
 //!
 //! Reads the output of kubectl, `argocd`, `cf`, `crane` and `skopeo`, and the products' own strategy files. The fleet
 //! becomes a table, the strategy and the manifests are copied, and `experiment.yaml` names them. Facts that no export
-//! contains become guesses: a commented line with the range, and a line of the summary that says how to replace the
-//! guess. Nothing is written unless every input is valid and the experiment can be loaded. Left out: the history in an
-//! export (events, conditions' times), which `fleetsim calibrate` reads.
+//! contains become guesses. Each guess is a commented-out line with its range; the summary states how to replace it.
+//! Nothing is written unless every input is valid and the experiment can be loaded. Left out: the history in an export
+//! (events and the times of conditions), which `fleetsim calibrate` reads.
 //!
 //! | file | subject |
 //! |---|---|
@@ -83,7 +83,7 @@ use sources::Texts;
 ///
 /// # Errors
 /// Returns an error if an export is invalid, the options contradict each other, or `folder` exists and may not be
-/// replaced. Then nothing is written.
+/// replaced. Nothing is written in these cases.
 pub fn import(
     sources: &ImportSources,
     folder: &FsPath,
@@ -145,7 +145,7 @@ pub fn import(
     })
 }
 
-/// Returns the fields of the strategy's file that affect the rollout but are not simulated.
+/// Returns the fields in the strategy's file that affect the rollout but are not simulated.
 fn undecided(strategy: &StrategyDraft) -> Vec<DecidingField> {
     let Some(file) = &strategy.file else {
         return Vec::new();
@@ -157,7 +157,7 @@ fn undecided(strategy: &StrategyDraft) -> Vec<DecidingField> {
     }
 }
 
-/// Writes the manifests of images under their names.
+/// Writes the manifests of images to the given file names.
 fn write_images(
     staged: &ExperimentFolder,
     images: &[ImportedImage],
@@ -176,9 +176,9 @@ fn write_images(
 
 /// The result of writing and checking the strategy.
 struct CheckedStrategy {
-    /// Settings that the product accepts but that may surprise the reader.
+    /// Settings that the product accepts but that may be surprising.
     warnings: Vec<String>,
-    /// The note on the fields that were removed from the strategy's file.
+    /// The note about fields that were removed from the strategy's file.
     note: Option<String>,
     /// Fields that affect the rollout but are not simulated.
     undecided: Vec<Problem>,
@@ -186,8 +186,8 @@ struct CheckedStrategy {
 
 /// Writes the strategy's file, if there is one, and checks the experiment.
 ///
-/// The check runs twice: first on the file as the user wrote it, so that problems have its positions, and then on the
-/// published file, which has only the fields that affect the rollout.
+/// The check runs twice: first on the user's file, so that problems refer to positions in it, and then on the
+/// published file, which contains only the fields that affect the rollout.
 fn write_strategy(
     staged: &ExperimentFolder,
     strategy: &StrategyDraft,
@@ -202,7 +202,7 @@ fn write_strategy(
     };
     let origin = |written: &str| (written == name).then(|| file.origin.clone());
     staged.write(name, file.text.as_bytes())?;
-    // Notes on the terms in the user's file cannot be derived from its copy.
+    // Notes about the terms in the user's file cannot be derived from the copy.
     let mut warnings = staged.check(origin)?.notes;
     let mut published = None;
     if [ARGO_CD, ARGO_CD_PROPOSAL].contains(&strategy.product) {
@@ -236,7 +236,7 @@ fn write_strategy(
     })
 }
 
-/// Removes warnings about fields that the check accepts but that the user has yet to decide on.
+/// Removes warnings about fields that the check treats as accepted but that the user has not decided on.
 fn without_accepted(mut warnings: Vec<String>, strategy: &StrategyDraft) -> Vec<String> {
     let of_app = strategy.of_app.iter().map(|found| &found.field);
     for field in strategy.undecided.iter().chain(of_app) {
@@ -268,7 +268,7 @@ fn undecided_problems(strategy: &StrategyDraft) -> Vec<Problem> {
     problems
 }
 
-/// Returns the fields of the strategy's file that the experiment may contain.
+/// Returns the fields in the strategy's file that the experiment may also contain.
 fn in_place(strategy: &StrategyDraft) -> Option<serde_json::Map<String, serde_json::Value>> {
     let file = strategy.file.as_ref()?;
     let source = Arc::new(Source::new(file.origin.clone(), file.text.clone()));
@@ -287,7 +287,7 @@ fn in_place(strategy: &StrategyDraft) -> Option<serde_json::Map<String, serde_js
     Some(fields)
 }
 
-/// Writes the part of a file that affects the rollout. Returns the names of the fields that are left out.
+/// Writes the part of a file that affects the rollout. Returns the names of the fields that were left out.
 fn write_kept(
     staged: &ExperimentFolder,
     name: &str,
@@ -299,7 +299,7 @@ fn write_kept(
     }
 }
 
-/// Options that name a fleet.
+/// The options that name a fleet.
 const FLEETS: &str = "--fleet, --members, --applications, --clusters, --process or --manifest";
 
 /// Checks that the options belong to one product.
@@ -335,15 +335,15 @@ const fn usage(message: String) -> ImportError {
     ImportError::Usage(message)
 }
 
-/// An option that belongs to one product.
+/// An option that belongs to a single product.
 struct ProductOption {
     name: &'static str,
     product: Importer,
-    /// Whether the option names a fleet, or complements such an option.
+    /// Whether the option names a fleet, or supplements one that does.
     names_fleet: bool,
 }
 
-/// Returns the given options that belong to one product; options that name a fleet come first.
+/// Returns the given options that belong to a single product. Options that name a fleet come first.
 fn given_options(sources: &ImportSources) -> Vec<ProductOption> {
     use Importer::{ArgoCd, CloudFoundry, Fleet, KubeFleet};
     let fleets = [
@@ -385,7 +385,7 @@ enum Importer {
     CloudFoundry,
 }
 
-/// Reads the exports of the product that the options name.
+/// Reads the exports of the product that the options indicate.
 fn imported(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     if sources.fleet.is_some() {
         fleet::import(sources, texts)
@@ -398,7 +398,7 @@ fn imported(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFl
     }
 }
 
-/// Reads everything that the exports contain.
+/// Reads all exports.
 fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraft> {
     let fleet = imported(sources, &mut texts);
     let passed_over = passed_over::notes(&texts);
@@ -445,7 +445,7 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
     })
 }
 
-/// Describes an image that was read.
+/// Describes an imported image in words.
 fn in_words(image: &ImportedImage) -> String {
     let (all, new) = sizes(image);
     let layers = counted(image.new.manifest.layers.len(), "layer");
@@ -481,7 +481,7 @@ fn file_names(draft: &ExperimentDraft) -> FileNames {
     FileNames { strategy, images }
 }
 
-/// Returns an unused name for a file and marks it as used. `default`: for a file whose own name is meaningless.
+/// Returns an unused name for a file, and marks it as used. `default`: the name if the file's own name is meaningless.
 fn own_name(wanted: &str, default: &str, taken: &mut Vec<String>) -> String {
     let wanted = strategy::plain_name(wanted, default);
     let (stem, ending) = match wanted.rfind('.') {

@@ -1,4 +1,4 @@
-//! The nodes of a typical cluster: the number of nodes that take pods, and their container runtime.
+//! The nodes of a typical cluster: how many run pods of the release, and their container runtime.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::document::problem::OrProblems;
 use crate::scenario::import::object::{KubeCondition, KubeObject, OrDefault};
 use crate::units::counted;
 
-/// Labels of nodes that run the control plane.
+/// Labels of control-plane nodes.
 const CONTROL_PLANE: [&str; 3] = [
     "node-role.kubernetes.io/control-plane",
     "node-role.kubernetes.io/master",
@@ -51,10 +51,10 @@ struct NodeInfo {
     architecture: String,
 }
 
-/// The prefixes of `providerID` in clouds.
+/// The prefixes of `providerID` for cloud nodes.
 const CLOUDS: [&str; 3] = ["aws://", "azure://", "gce://"];
 
-/// The reason why a node takes no pods of the release.
+/// The reason why a node runs no pods of the release.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Unusable {
     Cordoned,
@@ -63,10 +63,10 @@ enum Unusable {
 }
 
 impl Unusable {
-    /// All reasons, in the order in which nodes are counted.
+    /// All reasons, in the order in which they are checked.
     const ALL: [Self; 3] = [Self::Cordoned, Self::NotReady, Self::Foreign];
 
-    /// Returns the reason as text.
+    /// Describes the reason in words.
     const fn in_words(self) -> &'static str {
         match self {
             Self::Cordoned => "cordoned",
@@ -76,7 +76,7 @@ impl Unusable {
     }
 }
 
-/// Nodes that were read.
+/// The facts that were read from nodes.
 pub(super) struct ImportedNodes {
     /// The facts about nodes that the experiment needs.
     pub(super) facts: NodeFacts,
@@ -84,7 +84,7 @@ pub(super) struct ImportedNodes {
     pub(super) lines: Vec<String>,
 }
 
-/// Reads nodes. `platform`: the platform of the images, `linux/amd64`.
+/// Reads nodes. `platform`: the platform of the images, such as `linux/amd64`.
 ///
 /// # Errors
 /// Returns an error if the file is not a list of nodes.
@@ -117,12 +117,12 @@ pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProble
     Ok(ImportedNodes { facts, lines })
 }
 
-/// Returns the nodes that take pods of the release.
+/// Returns the nodes that run pods of the release.
 fn workers<'n>(nodes: &[&'n NodeObject], platform: &str) -> Vec<&'n NodeObject> {
     let mut usable = nodes.to_vec();
     usable.retain(|node| unusable(node, platform).is_none());
-    // If no node is usable, the export was taken on a bad day. If every node runs the control plane, these nodes take
-    // pods, too.
+    // If no node is usable, the export is from an exceptional time. If every node is a control-plane node, these nodes
+    // run pods as well.
     if usable.is_empty() {
         usable = nodes.to_vec();
     }
@@ -134,7 +134,7 @@ fn workers<'n>(nodes: &[&'n NodeObject], platform: &str) -> Vec<&'n NodeObject> 
     workers
 }
 
-/// Describes how many nodes take no pods of the release, for each reason.
+/// Describes how many nodes run no pods of the release, by reason.
 fn unusable_in_words(nodes: &[&NodeObject], platform: &str) -> String {
     let mut text = String::new();
     for reason in Unusable::ALL {
@@ -151,7 +151,7 @@ fn unusable_in_words(nodes: &[&NodeObject], platform: &str) -> String {
     text
 }
 
-/// Returns the most frequent container runtime; if there are several, the last one by name.
+/// Returns the most frequent container runtime. In a tie, the last one by name is returned.
 fn most_frequent_version<'n>(nodes: &[&'n NodeObject]) -> Option<&'n str> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for node in nodes {
@@ -164,13 +164,13 @@ fn most_frequent_version<'n>(nodes: &[&'n NodeObject]) -> Option<&'n str> {
     Some(version)
 }
 
-/// Returns whether a node is in a cloud that the model knows.
+/// Returns whether a node is in a cloud that fleetsim recognises.
 fn is_of_cloud(node: &NodeObject) -> bool {
     let provider = node.spec.provider_id.as_deref().unwrap_or_default();
     CLOUDS.iter().any(|cloud| provider.starts_with(cloud))
 }
 
-/// Returns why a node takes no pods of the release. `None`: it takes them.
+/// Returns the reason why a node runs no pods of the release. `None`: it runs them.
 fn unusable(node: &NodeObject, platform: &str) -> Option<Unusable> {
     if node.spec.unschedulable {
         return Some(Unusable::Cordoned);
@@ -198,7 +198,7 @@ fn is_foreign(node: &NodeObject, platform: &str) -> bool {
     !architecture.is_empty() && platform != of_node && !platform.starts_with(&format!("{of_node}/"))
 }
 
-/// Returns whether pods of a release run on a node: it does not run the control plane, or no taint keeps them off.
+/// Returns whether pods of a release can run on a node: it is not a control-plane node, or no taint excludes them.
 fn takes_pods(node: &NodeObject) -> bool {
     let labels = &node.metadata.labels;
     let mut marks = CONTROL_PLANE.iter();
@@ -209,7 +209,7 @@ fn takes_pods(node: &NodeObject) -> bool {
     !is_control_plane || !is_tainted
 }
 
-/// Returns the simulated runtime for a `containerRuntimeVersion`: `containerd://1.7.13-k3s1`. Older versions of
+/// Returns the simulated runtime for a `containerRuntimeVersion` such as `containerd://1.7.13-k3s1`. Older versions of
 /// containerd are treated as 1.7.
 fn runtime_of(version: &str) -> Option<&'static str> {
     let (name, number) = version.split_once("://")?;

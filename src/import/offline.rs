@@ -1,7 +1,7 @@
-//! Targets that could not be reached when they were exported. They are offline in every run.
+//! Targets that were unreachable when they were exported. They are offline in every run.
 //!
-//! The column `offline` in the table of clusters marks them. An agent is silent if it last reported long before the
-//! newest report of all agents.
+//! The column `offline` in the table of clusters marks them. An agent counts as silent if its last report is much
+//! older than the newest report of all agents.
 
 use jiff::Timestamp;
 
@@ -9,13 +9,13 @@ use super::target::FleetTarget;
 use crate::document::problem::some_of;
 use crate::units::counted;
 
-/// Age relative to the newest report after which an agent counts as offline: four check-ins of 15 min, the default of
-/// Fleet's agents. The factor is a guess.
+/// Age relative to the newest report at which an agent counts as offline: four check-in intervals of 15 min, the
+/// default for Fleet's agents. The factor is a guess.
 const LONG_AGO_S: f64 = 3600.0;
 
-/// Marks the targets whose agents have not reported for long. `reports`: for each target, the time of its agent's last
-/// report, if it is expected to report. A time after the `clock` comes from an agent with a wrong clock, compared with
-/// which all others would be late.
+/// Marks the targets whose agents have not reported for a long time. `reports`: for each target, the time of its
+/// agent's last report, if the agent is expected to report. Times after `clock` are ignored: they come from an agent
+/// with a wrong clock and would make all others look late.
 pub(super) fn mark_silent(
     targets: &mut [FleetTarget],
     reports: &[Option<&str>],
@@ -46,7 +46,7 @@ pub(super) fn mark_silent(
     notes.extend(note(targets, why));
 }
 
-/// Returns the note on targets that are offline, if there are any.
+/// Returns the note about offline targets, if there are any.
 pub(super) fn note(targets: &[FleetTarget], why: &str) -> Option<String> {
     let mut names = Vec::new();
     for target in targets {

@@ -1,22 +1,22 @@
-//! The pace of a strategy, which is the number of targets that it updates at a time: the setting, and values for a
-//! sweep.
+//! The pace of a strategy, which is the number of targets that it updates concurrently: the setting that determines
+//! it, and values for a sweep.
 //!
-//! All partitions, steps or stages get the same value, because a small first one determines whether offline targets
-//! block all others. A limit of Fleet for the whole bundle is removed, because it would hide the limits of partitions.
-//! Left out: strategies without such a setting (Argo CD without a rolling sync).
+//! All partitions, steps or stages get the same value. Otherwise a small first stage would determine whether offline
+//! targets block all others. Fleet's limit for the whole bundle is removed, because it would hide the partitions'
+//! limits. Left out: strategies without such a setting (Argo CD without a rolling sync).
 
 use itertools::Itertools;
 use serde_json::{Map, Value};
 
 use super::draft::ARGO_CD;
 
-/// A setting of a strategy, and the values to compare.
+/// A setting in a strategy, and the values to compare.
 pub(super) struct PaceSweep {
-    /// The path below the strategy.
+    /// The setting's path below the strategy.
     pub(super) path: &'static str,
-    /// The values, as a list in YAML.
+    /// The values, as a YAML list.
     pub(super) values: String,
-    /// A line of the strategy that makes the setting the only limit.
+    /// An additional line in the strategy that makes the setting the only limit.
     pub(super) also: Option<&'static str>,
 }
 
@@ -88,7 +88,7 @@ fn has_limited_partition(fields: &Map<String, Value>) -> bool {
     partitions.any(|partition| partition.get("maxUnavailable").is_some())
 }
 
-/// Returns numbers of targets for a sweep whose setting does not accept shares.
+/// Returns numbers of targets for a sweep if the setting does not accept percentages.
 fn numbers(targets: usize) -> String {
     let mut numbers = Vec::new();
     for percent in [2, 5, 10, 25, 50] {

@@ -1,8 +1,8 @@
 //! The text of `experiment.yaml`.
 //!
-//! Facts are lines. A guess is a commented-out line after its range, because the program has the same default value:
-//! removing the `#` changes nothing, except that the program no longer reports the value as a guess. A value without
-//! which the experiment cannot run is an active line below a comment that marks it as a guess.
+//! Facts are active lines. A guess is a comment with its range and a commented-out line with the program's default
+//! value. Removing the `#` has no effect, except that the value is no longer reported as a guess. If the experiment
+//! cannot run without a guessed value, the line is active, and its comment marks it as a guess.
 
 use std::fmt::Write as _;
 
@@ -17,9 +17,9 @@ use super::site;
 use crate::document::yaml::{in_lines, quoted, to_yaml};
 use crate::products::fields::names_to_accept;
 
-/// The name of the file with the table of clusters.
+/// The file name of the table of clusters.
 pub(super) const TABLE: &str = "clusters.csv";
-/// The name of the file with Fleet's cluster groups.
+/// The file name of Fleet's cluster groups.
 pub(super) const GROUPS: &str = "clustergroups.json";
 /// The first line of every generated file.
 pub(super) const HEADER: &str = "# Written by `fleetsim import` with: ";
@@ -27,16 +27,16 @@ pub(super) const HEADER: &str = "# Written by `fleetsim import` with: ";
 /// The name of the imported strategy.
 pub(super) const EXPORTED: &str = "as-exported";
 
-/// The name of the same strategy with other limits.
+/// The name of the imported strategy with other limits.
 pub(super) const OTHER_PACE: &str = "other-pace";
 
-/// The prefix of the line that accepts fields which are not simulated.
+/// The prefix of the line that accepts fields that are not simulated.
 const ACCEPT: &str = "accept: ";
 
 const ACCEPT_WHY: &str = "The file has fields that can change the answer and are not simulated. To go on without them, remove the `#` \
                           of the next line.";
 
-/// Width of a comment in columns, without its mark.
+/// Width of a comment in columns, without its `#`.
 const WIDTH: usize = 113;
 
 /// Names of the files next to `experiment.yaml`.
@@ -45,16 +45,16 @@ pub(super) struct FileNames {
     pub(super) images: Vec<ImageNames>,
 }
 
-/// Names of the files of an image.
+/// File names for one image.
 pub(super) struct ImageNames {
-    /// The manifest of the new version.
+    /// The manifest of the new version of the image.
     pub(super) new: String,
-    /// The manifest of the previous version.
+    /// The manifest of the previous version of the image.
     pub(super) previous: Option<String>,
 }
 
 impl FileNames {
-    /// Returns every file, in the order in which the experiment names them.
+    /// Returns all file names, in the order in which the experiment refers to them.
     pub(super) fn all<'n>(&'n self, draft: &ExperimentDraft) -> Vec<&'n str> {
         let mut names = vec![TABLE];
         names.extend(draft.fleet.cluster_groups.as_ref().map(|_| GROUPS));
@@ -89,13 +89,13 @@ impl Page {
         }
     }
 
-    /// Appends a guess that is the program's default: a comment with its range, and the commented-out line.
+    /// Appends a guess that equals the program's default: a comment with its range, and the commented-out line.
     fn guess(&mut self, indent: usize, guess: Guess) {
         let line = format!("# {}", assignment(&guess));
         self.needed_guess(indent, &line, guess);
     }
 
-    /// Appends a guess that the experiment needs: a comment with its range, and the line.
+    /// Appends a guess that the experiment needs: a comment with its range, and the active line.
     fn needed_guess(&mut self, indent: usize, line: &str, guess: Guess) {
         self.comment(
             indent,
@@ -109,13 +109,13 @@ impl Page {
     }
 }
 
-/// Returns the last key of a guess's setting, with its value.
+/// Returns the last key in the path of a guess's setting, with its value.
 fn assignment(guess: &Guess) -> String {
     let key = guess.setting.rsplit('.').next().unwrap_or_default();
     format!("{key}: {}", guess.value)
 }
 
-/// Writes the experiment named `name`.
+/// Writes the experiment with this name.
 pub(super) fn write(
     draft: &ExperimentDraft,
     name: &str,
@@ -136,7 +136,7 @@ pub(super) fn write(
     (page.text, page.guesses)
 }
 
-/// Comments out the lines that accept fields, because accepting them is the user's decision.
+/// Comments out the lines that accept fields, because the user must decide to accept them.
 pub(super) fn without_acceptance(text: &str) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -187,7 +187,7 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
     );
     let left_out = &draft.fleet.left_out;
     for note in &draft.fleet.notes {
-        // The comment includes the names, if there are any.
+        // The comment also lists the names, if there are any.
         let named = left_out.iter().find(|others| others.note() == *note);
         let text = named.map_or_else(|| note.clone(), LeftOut::comment);
         page.comment(0, &format!("Note: {text}."));
@@ -272,7 +272,7 @@ fn release(page: &mut Page, draft: &ExperimentDraft, files: &FileNames) {
     page.blank();
 }
 
-/// Writes the image of the release with index `at`.
+/// Writes the release's image with index `at`.
 fn release_image(page: &mut Page, at: usize, image: &ImportedImage, names: &ImageNames) {
     let (all, new) = sizes(image);
     page.comment(
@@ -323,7 +323,7 @@ fn node(page: &mut Page, draft: &ExperimentDraft) {
         None => page.guess(2, Guess::runtime()),
     }
     if draft.images.iter().any(ImportedImage::has_zstd) {
-        // Sensitivity studies vary the factor where it is written.
+        // The factor is written here so that sensitivity studies can vary it.
         let guess = Guess::zstd_factor();
         page.needed_guess(2, &assignment(&guess), guess);
     }
@@ -362,7 +362,7 @@ fn strategies(
     }
 }
 
-/// Writes the sweep of the strategy's pace, and the plan that chooses among its values.
+/// Writes the sweep of the strategy's pace, and the plan that chooses a value.
 fn sweep_and_plan(page: &mut Page, product: &str, sweep: &PaceSweep) {
     page.line(
         0,
@@ -380,7 +380,7 @@ fn sweep_and_plan(page: &mut Page, product: &str, sweep: &PaceSweep) {
     page.line(0, "plan: {limits: [egress_busiest_hour_share < 10%]}");
 }
 
-/// Writes the product with its file; `also` replaces a setting of the file.
+/// Writes the strategy's product with its file. `also` is a line that replaces a setting of the file.
 fn own_strategy(
     page: &mut Page,
     strategy: &StrategyDraft,

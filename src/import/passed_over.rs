@@ -1,10 +1,9 @@
 //! Fields of exported objects that affect the rollout but are not simulated.
 //!
-//! An export of a fleet cannot be accepted by name, as a strategy's file can: `clusters.csv` has no place for such a
-//! field. So the import says what it passes over, once for each field with the objects that have it. Objects that no
-//! option reads, such as overrides, are looked at in the same way. Windows are simulated and not imported: a note
-//! names the setting that takes them. Left out: Applications and the Secrets of clusters, which `argo_cd` reads, and
-//! strategies.
+//! Unlike a field of a strategy's file, such a field cannot be accepted by name, because `clusters.csv` has no column
+//! for it. The import therefore reports each such field once, with the objects that have it. Objects that no option
+//! reads, such as schedules and overrides, are checked in the same way. Left out: Applications and the Secrets of
+//! clusters, which `argo_cd` reads, and strategies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use crate::document::tree::{MOST_YAML_VALUES, parse_as_product};
 use crate::products::fields::{ObjectKind, deciding_names, deciding_of};
 use crate::scenario::import::objects::{ExportObject, objects_of_product};
 
-/// An object of an export with a table of fields.
+/// A kind of exported object that has a table of fields.
 struct ExportedKind {
     /// The prefix of the object's `apiVersion`.
     group: &'static str,
@@ -31,7 +30,7 @@ impl ExportedKind {
 const FLEET: &str = "fleet.cattle.io/";
 const KUBEFLEET: &str = "placement.kubernetes-fleet.io/";
 
-/// The objects that are checked.
+/// The kinds of objects that are checked.
 const EXPORTED: [ExportedKind; 10] = [
     ExportedKind::of(FLEET, "Cluster"),
     ExportedKind::of(FLEET, "Schedule"),
@@ -45,14 +44,14 @@ const EXPORTED: [ExportedKind; 10] = [
     ExportedKind::of("argoproj.io/", "AppProject"),
 ];
 
-/// Fields of one kind of object with the same effect, and the objects that have them.
+/// Fields with the same effect in one kind of object, and the objects that have them.
 #[derive(Default)]
 struct PassedOver {
     fields: BTreeSet<String>,
     objects: BTreeSet<String>,
 }
 
-/// Returns one note for each kind of object and each effect, over all files that were read.
+/// Returns a note for each kind of object and each effect, across all files that were read.
 pub(super) fn notes(texts: &Texts) -> Vec<String> {
     let mut notes = Vec::new();
     for source in texts.sources() {
@@ -97,7 +96,7 @@ fn notes_on_windows(source: &Arc<Source>) -> Vec<String> {
 }
 
 fn notes_on(source: &Arc<Source>) -> Vec<String> {
-    // Most exports have no such field, and some have 100,000 objects.
+    // Most exports have no such field, and some have 100,000 objects, so the kinds are filtered first.
     let mut kinds = Vec::new();
     for exported in &EXPORTED {
         if !source.text.contains(exported.kind) {
@@ -131,7 +130,7 @@ fn notes_on(source: &Arc<Source>) -> Vec<String> {
     notes
 }
 
-/// Returns the kind of an object, if it is in this list.
+/// Returns the kind of an object, if it is in `kinds`.
 fn kind_of(object: &ExportObject<'_>, kinds: &[&'static ExportedKind]) -> Option<&'static str> {
     let json = object.to_json();
     let group = json["apiVersion"].as_str().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The member clusters that a placement picks, with notes for the reader of an import.
 //!
 //! The rules are in `rollout::kubefleet`. A choice by properties affects the rollout but is not simulated, unless the
-//! placement has a status that names its clusters.
+//! placement's status lists its clusters.
 
 use super::left_out::LeftOut;
 use crate::rollout::kubefleet::{
@@ -13,7 +13,7 @@ use crate::units::counted;
 const WITH_STATUS: &str =
     "export the placement with its status, `kubectl get clusterresourceplacement NAME -o yaml`";
 
-/// A member that cannot be picked.
+/// A member that a placement cannot pick.
 pub(super) struct AwayMember<'m> {
     pub(super) name: &'m str,
     pub(super) reason: &'static str,
@@ -21,18 +21,18 @@ pub(super) struct AwayMember<'m> {
 
 /// The reason why a placement picks nothing.
 pub(super) struct Unpickable {
-    /// The field of the placement.
+    /// The placement's field that is the reason.
     pub(super) field: String,
     pub(super) reason: String,
-    /// The fix.
+    /// The suggested fix.
     pub(super) help: &'static str,
 }
 
 /// Returns the clusters that the placement picks.
 ///
 /// # Errors
-/// Returns an error if a selector is invalid, the scheduler's choice is not known, or a chosen cluster or every
-/// cluster cannot be picked.
+/// Returns an error if a selector is invalid, the scheduler's choice is unknown, a chosen cluster cannot be picked, or
+/// no cluster can be picked.
 pub(super) fn pick(
     spec: &PickingSpec,
     status: &PickingStatus,
@@ -76,7 +76,7 @@ fn unpickable(error: NotPicked, away: &[AwayMember<'_>]) -> Unpickable {
     }
 }
 
-/// Returns the members that the placement does not pick, by reason.
+/// Returns the members that the placement does not pick, grouped by reason.
 pub(super) fn left_out(picked: &PickedMembers, members: &[SchedulableMember]) -> Vec<LeftOut> {
     let mut others = Vec::new();
     let mut tainted = Vec::new();
@@ -99,7 +99,7 @@ pub(super) fn left_out(picked: &PickedMembers, members: &[SchedulableMember]) ->
     found
 }
 
-/// Returns the note on the status that picked the members.
+/// Returns the note about the status that determined the picked members.
 pub(super) fn note_on(picked: &PickedMembers) -> Option<String> {
     (picked.by == PickedBy::Status).then(|| {
         format!(

@@ -1,8 +1,9 @@
-//! The kind of site of imported clusters, which determines their links. No export contains the links.
+//! The kind of site of imported clusters, which determines their links.
 //!
-//! A cluster may indicate it: by the address of its API server, which cloud providers assign, by a label of a cloud,
-//! or by a label like `site: dc`. The words are a guess, and the summary names the kinds. Left out: the exact links,
-//! which can be set in the columns of the table of clusters.
+//! No export contains the links, but a cluster may indicate its kind of site: by the address of its API server if a
+//! cloud provider assigned it, by a cloud label, or by a label like `site: dc`. These words are a guess, so the
+//! summary lists the kinds that were found. Left out: the exact links, which can be set in the columns of the table of
+//! clusters.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use super::guess::Guess;
 use super::target::FleetTarget;
 use crate::world::SiteKind;
 
-/// Suffixes of label keys that may name a kind of site.
+/// Suffixes of label keys that may indicate a kind of site.
 const KEYS: [&str; 6] = [
     "site",
     "site-type",
@@ -23,7 +24,7 @@ const KEYS: [&str; 6] = [
     "type",
 ];
 
-/// Words for kinds of sites.
+/// Words that indicate each kind of site.
 const WORDS: [(SiteKind, &[&str]); 3] = [
     (
         SiteKind::DataCentre,
@@ -39,12 +40,12 @@ const WORDS: [(SiteKind, &[&str]); 3] = [
     (SiteKind::Branch, &["branch", "branch-office", "office"]),
 ];
 
-/// Suffixes of the API server addresses that cloud providers give to managed clusters.
+/// Suffixes of the API server addresses that cloud providers assign to managed clusters.
 const CLOUD_ADDRESSES: [&str; 14] = [
     // Amazon EKS
     ".eks.amazonaws.com",
     ".eks.amazonaws.com.cn",
-    // Azure Kubernetes Service, and in China
+    // Azure Kubernetes Service, also in China
     ".azmk8s.io",
     ".azk8s.cn",
     ".aks.containerservice.azure.us",
@@ -62,10 +63,10 @@ const CLOUD_ADDRESSES: [&str; 14] = [
 ];
 
 /// Prefixes of the context names that the clients of cloud providers create: `gke_PROJECT_ZONE_NAME` and
-/// `arn:aws:eks:REGION:ACCOUNT:cluster/NAME`. `argocd cluster add` uses them as names of clusters.
+/// `arn:aws:eks:REGION:ACCOUNT:cluster/NAME`. `argocd cluster add` uses these names for clusters.
 const CLOUD_NAMES: [&str; 3] = ["gke_", "arn:aws:eks:", "arn:aws-cn:eks:"];
 
-/// Suffixes of label keys that may name a provider.
+/// Suffixes of label keys that may indicate a provider.
 const PROVIDER_KEYS: [&str; 5] = ["provider", "cloud", "cloud-provider", "vendor", "platform"];
 
 /// Names of cloud providers and their Kubernetes services, in lower case.
@@ -81,7 +82,7 @@ const PROVIDERS: [&str; 9] = [
     "openshift-dedicated",
 ];
 
-/// Returns whether the address of a cluster's API server is assigned by a cloud provider.
+/// Returns whether a cloud provider assigned the address of a cluster's API server.
 fn has_cloud_address(server: &str) -> bool {
     let host = server.split_once("://").map_or(server, |(_, host)| host);
     let host = host.split(['/', ':']).next().unwrap_or_default();
@@ -102,12 +103,12 @@ pub(super) fn of_cluster(
     of_labels(labels)
 }
 
-/// Returns the kind that a target indicates.
+/// Returns the kind of site that a target indicates.
 fn shown(target: &FleetTarget) -> Option<SiteKind> {
     target.shown_site.or_else(|| of_labels(&target.labels))
 }
 
-/// Returns the kind that labels indicate.
+/// Returns the kind of site that labels indicate.
 fn of_labels(labels: &BTreeMap<String, String>) -> Option<SiteKind> {
     const REGIONS: [&str; 3] = [
         "fleet.azure.com/location",
@@ -133,7 +134,7 @@ fn of_labels(labels: &BTreeMap<String, String>) -> Option<SiteKind> {
     None
 }
 
-/// Returns the kind that a label indicates, if its key may name a kind.
+/// Returns the kind of site that a label indicates, if its key may indicate one.
 fn kind_of_label(key: &str, word: &str) -> Option<SiteKind> {
     let key = key.rsplit('/').next().unwrap_or_default().to_lowercase();
     if !KEYS.contains(&key.as_str()) {
@@ -148,15 +149,15 @@ fn kind_of_label(key: &str, word: &str) -> Option<SiteKind> {
     None
 }
 
-/// The kind of site of all targets without their own kind.
+/// The kind of site of all targets that do not indicate one.
 pub(super) struct FoundSite {
     pub(super) kind: SiteKind,
-    /// The note on the source of the kinds.
+    /// The note about how the kinds were determined.
     pub(super) note: String,
 }
 
 impl FoundSite {
-    /// Assumes one kind for all targets.
+    /// Assumes one kind of site for all targets.
     fn of_all(kind: SiteKind, why: &str) -> Self {
         let name = kind.name();
         Self {
@@ -166,7 +167,7 @@ impl FoundSite {
     }
 }
 
-/// Sets the kinds that targets indicate. Returns the kind of the others.
+/// Sets the kinds of site that targets indicate. Returns the kind for the other targets.
 pub(super) fn find(targets: &mut [FleetTarget], has_cloud_nodes: bool, is_app: bool) -> FoundSite {
     if is_app {
         let why = "an app's instances run on cells of one foundation";
@@ -193,7 +194,7 @@ pub(super) fn find(targets: &mut [FleetTarget], has_cloud_nodes: bool, is_app: b
     }
 }
 
-/// Returns the kind of the targets that indicate no kind, if others do.
+/// Returns the kind of site for targets that indicate none, if other targets indicate one.
 fn of_some(kinds: &[Option<SiteKind>], has_cloud_nodes: bool) -> FoundSite {
     let (kind, of_rest) = if has_cloud_nodes {
         (
@@ -220,7 +221,7 @@ fn of_some(kinds: &[Option<SiteKind>], has_cloud_nodes: bool) -> FoundSite {
     }
 }
 
-/// Returns the guess that sites are of this kind, below `place`.
+/// Returns the guess that sites are of this kind. `place`: the path of the section that contains `site`.
 pub(super) fn guess(site: SiteKind, place: &str) -> Guess {
     let replace = format!(
         "another --site, a column `site` in clusters.csv, or `downlink` and `rtt` of your sites; the source of {} is: {}",

@@ -1,4 +1,4 @@
-//! The files that an import is made from, each read once; `-` is standard input.
+//! The files of an import, each read once. `-` is standard input.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -86,17 +86,17 @@ pub struct ImportSources {
         default_value = "linux/amd64"
     )]
     pub platform: String,
-    /// The present time. `None`: no time in an export counts as future.
+    /// The current time. `None`: no time in an export is treated as a future time.
     #[arg(skip)]
     pub clock: Option<Timestamp>,
 }
 
-/// Returns true if the text is a command, and not the name of a hand-written file.
+/// Returns true if the text is a command, rather than the name of a hand-written file.
 pub(super) fn is_command(command: &str) -> bool {
     command.contains(' ')
 }
 
-/// Returns the fix for a wrong file: the command that writes such a file, or its name.
+/// Returns the fix for a wrong file: the command that writes the right file, or its name.
 pub(super) fn written(command: &str) -> String {
     if is_command(command) {
         format!("write it with `{command}`")
@@ -105,15 +105,15 @@ pub(super) fn written(command: &str) -> String {
     }
 }
 
-/// Returns a problem of a whole file.
+/// Returns a problem with a file as a whole.
 fn problem(file: &str, message: &str, help: String) -> Vec<Problem> {
     vec![Problem::of_file(file, message.to_owned()).with_help(help)]
 }
 
-/// The texts of the files of an import.
+/// The texts of an import's files.
 pub(crate) struct Texts {
     read: BTreeMap<PathBuf, Arc<Source>>,
-    /// Maximum number of bytes of a file.
+    /// Maximum size of a file in bytes.
     most: u64,
 }
 
@@ -124,7 +124,7 @@ impl Default for Texts {
 }
 
 impl Texts {
-    /// Creates an empty collection. `most` is the maximum number of bytes of a file.
+    /// Creates an empty collection. `most` is the maximum size of a file in bytes.
     pub(crate) const fn limited_to(most: u64) -> Self {
         Self {
             read: BTreeMap::new(),
@@ -132,7 +132,7 @@ impl Texts {
         }
     }
 
-    /// Creates texts without files.
+    /// Creates a collection with the given names and texts, without reading files.
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let source = |(name, text): &(&str, &str)| {
@@ -194,7 +194,7 @@ impl Texts {
         self.read.values()
     }
 
-    /// Returns the unpacked bytes of a file. `None`: the file is too large.
+    /// Returns the decompressed bytes of a file. `None`: the file is too large.
     fn bytes_of(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
         if !is_stdin(path)
             && let Ok(file) = path.metadata()

@@ -1,4 +1,4 @@
-//! The product's own file with the strategy: its product, and its text for the experiment.
+//! The product's own file that contains the strategy: its product, and its text for the experiment.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::document::yaml::to_yaml;
 use crate::io::is_stdin;
 use crate::scenario::import::objects::{ExportObject, objects_of_product, unpacked_name};
 
-/// A strategy of some product.
+/// A strategy for some product.
 pub(super) struct FoundStrategy {
     pub(super) file: StrategyFile,
-    /// The object's kind. `None`: it is not a Kubernetes object.
+    /// The object's kind. `None`: the object is not a Kubernetes object.
     pub(super) kind: Option<String>,
-    /// The file as the user wrote it, for the positions of problems.
+    /// The user's file, which positions of problems refer to.
     source: Arc<Source>,
     number: usize,
     /// The kinds of other objects in the file.
@@ -30,12 +30,12 @@ impl FoundStrategy {
     /// Reads the relevant fields.
     ///
     /// # Errors
-    /// Returns every field of a wrong type, with its path.
+    /// Returns every field with a wrong type, and its path.
     pub(super) fn read<T: DeserializeOwned>(&self) -> OrProblems<T> {
         self.objects()[self.number].read()
     }
 
-    /// Returns a problem at a field of the object.
+    /// Returns a problem with a field of the object.
     pub(super) fn problem(&self, field: &str, message: impl Into<Wording>) -> Problem {
         self.objects()[self.number].problem(field, message)
     }
@@ -46,7 +46,7 @@ impl FoundStrategy {
     }
 }
 
-/// Reads the strategy's file, if a file is named. `is_it` selects the object among several documents.
+/// Reads the strategy's file, if a file is named. `is_it` selects the object if there are several documents.
 ///
 /// # Errors
 /// Returns an error if the file has no such object.
@@ -62,10 +62,10 @@ pub(super) fn read(
     in_file(path, &source, expected, is_it, default_name).map(Some)
 }
 
-/// Reads the strategy in a file with this text. `is_it` selects the object among several documents.
+/// Reads the strategy in a file with this text. `is_it` selects the object if there are several documents.
 ///
 /// # Errors
-/// Returns an error if the file has no such object, or several.
+/// Returns an error if the file has no such object, or several of them.
 pub(super) fn in_file(
     path: &Path,
     source: &Arc<Source>,
@@ -119,7 +119,7 @@ pub(super) fn in_file(
     })
 }
 
-/// Returns the strategy of a file with only comments, which uses all defaults.
+/// Returns the strategy for a file that contains only comments. It uses all defaults.
 fn empty(path: &Path, default_name: &str, source: &Arc<Source>) -> FoundStrategy {
     let own = path.file_name().map(|name| name.to_string_lossy());
     FoundStrategy {
@@ -135,7 +135,7 @@ fn empty(path: &Path, default_name: &str, source: &Arc<Source>) -> FoundStrategy
     }
 }
 
-/// Returns the whole text if it is the object alone, otherwise the object as YAML.
+/// Returns the whole text if the object is alone in it, otherwise the object as YAML.
 fn text_of(
     path: &Path,
     default_name: &str,
@@ -159,7 +159,7 @@ fn text_of(
     )
 }
 
-/// Returns a file name of letters, digits, `-`, `_` and `.`, or the default.
+/// Returns `name` if it is a plain, unused file name of letters, digits, `-`, `_` and `.`, otherwise `default`.
 pub(super) fn plain_name(name: &str, default: &str) -> String {
     let is_plain = name
         .bytes()

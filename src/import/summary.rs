@@ -7,7 +7,7 @@ use super::guess::Guess;
 use crate::document::Problem;
 use crate::units::counted;
 
-/// An experiment that was written.
+/// An imported experiment that was written.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The folder of the experiment.
@@ -16,13 +16,13 @@ pub struct Imported {
     pub files: Vec<String>,
     /// One line for each item that was read.
     pub read: Vec<String>,
-    /// One line for each item that was left out or may surprise the reader.
+    /// One line for each item that was left out or may be surprising.
     pub notes: Vec<String>,
-    /// Warnings about settings that the product accepts but that may surprise the reader.
+    /// Warnings about settings that the product accepts but that may be surprising.
     pub warnings: Vec<String>,
     /// Values that no export contains.
     pub guesses: Vec<Guess>,
-    /// Fields of the strategy's file that affect the rollout but are not simulated. The experiment is invalid until
+    /// Fields in the strategy's file that affect the rollout but are not simulated. The experiment is invalid until
     /// the user accepts them.
     pub undecided: Vec<Problem>,
 }

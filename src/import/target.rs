@@ -1,4 +1,4 @@
-//! The fleet of an import: one target for each cluster, application or instance, and its table.
+//! The fleet of an import: one target for each cluster, application or instance, and the table of targets.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,15 @@ pub(super) struct FleetTarget {
     pub(super) namespace: String,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) nodes: Option<u32>,
-    /// The kind of site, if it differs from the common kind.
+    /// The target's kind of site, if it differs from the common kind.
     pub(super) site: Option<SiteKind>,
     /// The link that the target shares with others.
     pub(super) region: Option<String>,
     pub(super) paused: bool,
     pub(super) has_no_agent: bool,
-    /// Whether the target could not be reached when it was exported.
+    /// Whether the target was unreachable when it was exported.
     pub(super) offline: bool,
-    /// The kind of site that the export of its cluster indicates.
+    /// The kind of site that the exported cluster indicates.
     pub(super) shown_site: Option<SiteKind>,
 }
 
@@ -52,7 +52,7 @@ fn typical_nodes(cluster: &InventoryCluster) -> Option<u32> {
 /// A column of the table of targets.
 struct CsvColumn {
     name: &'static str,
-    /// Returns the cell of a target; empty if the target has no value.
+    /// Returns a target's cell; empty if the target has no value.
     cell: fn(&FleetTarget) -> String,
 }
 
@@ -112,7 +112,7 @@ fn labels_cell(target: &FleetTarget) -> String {
         .join(",")
 }
 
-/// Returns the number of nodes of a target.
+/// Returns the number of nodes of a target, for its cell.
 fn nodes_cell(target: &FleetTarget) -> String {
     match target.nodes {
         Some(nodes) => nodes.to_string(),
@@ -120,7 +120,7 @@ fn nodes_cell(target: &FleetTarget) -> String {
     }
 }
 
-/// Returns the kind of site of a target.
+/// Returns the kind of site of a target, for its cell.
 fn site_cell(target: &FleetTarget) -> String {
     target.site.map_or_else(String::new, SiteKind::name)
 }
@@ -161,7 +161,7 @@ pub(super) fn to_csv(targets: &[FleetTarget]) -> Vec<u8> {
     writer.into_inner().expect("memory takes it")
 }
 
-/// Returns the first label that a table cannot contain and Kubernetes would reject, as `key=value`.
+/// Returns the first label that a table cell cannot contain (Kubernetes would reject it, too), as `key=value`.
 pub(super) fn bad_label(labels: &BTreeMap<String, String>) -> Option<String> {
     for (key, value) in labels {
         if is_bad_text(key) || is_bad_text(value) {

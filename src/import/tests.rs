@@ -1,4 +1,5 @@
-//! Tests of whole imports, without the program: the output can be loaded, and guesses are the program's own values.
+//! Tests of whole imports without the command line: the output can be loaded, and guesses equal the program's
+//! defaults.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ const FLEET: &str = r#"{"kind": "List", "items": [
 const IMAGE: &str = r#"{"schemaVersion": 2, "config": {"digest": "sha256:c", "size": 7000},
   "layers": [{"digest": "sha256:a", "size": 30000000}, {"digest": "sha256:b", "size": 1000000}]}"#;
 
-/// Creates a folder with these files, and the sources that name them.
+/// Creates a folder with these files.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
@@ -41,7 +42,7 @@ fn fleet_sources(folder: &Path) -> ImportSources {
     }
 }
 
-/// Returns the text with every guess in force: comments that are settings lose their `#`.
+/// Returns the text with every guess active: commented-out settings lose their `#`.
 fn with_guesses(text: &str) -> String {
     let line = |line: &str| {
         let (indent, rest) = line.split_at(line.len() - line.trim_start().len());
@@ -143,7 +144,7 @@ const DEPLOYMENT: &str = r#"{"guid": "d", "strategy": "canary", "status": {"valu
 const NODES: &str = r#"{"kind": "List", "items": [{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"},
   "status": {"nodeInfo": {"containerRuntimeVersion": "containerd://1.7.1"}}}]}"#;
 
-/// Returns exports and the sources that name them, each with the files that it needs.
+/// Returns the sources of several imports, each with the files that it needs.
 fn exports() -> Vec<(ImportSources, Vec<(&'static str, &'static str)>)> {
     let file = |name: &str| Some(PathBuf::from(name));
     let none = ImportSources {
@@ -203,7 +204,7 @@ fn the_exports_that_the_tests_use_are_valid() {
     }
 }
 
-/// Returns the text with a part replaced.
+/// Returns the text with one part replaced.
 fn damaged(text: &str, from: usize, length: usize, by: &str) -> String {
     let floor = |mut at: usize| {
         while !text.is_char_boundary(at) {

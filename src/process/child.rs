@@ -1,8 +1,8 @@
-//! One process and its pipes: messages are sent and answers received, each within a limit of real time.
+//! One external process and its pipes. Sending a message and receiving an answer each have a limit of real time.
 //!
-//! Three threads write and read its streams, so that a process that neither reads nor writes cannot block the run, and
-//! a process with much output cannot block itself. The process has its own group ([`ProcessGroup`]): an interrupt from
-//! the keyboard reaches only fleetsim, which ends its processes.
+//! Three threads write and read the process's streams, so a process that neither reads nor writes cannot block the
+//! run, and a process with much output cannot block itself. The process has its own process group ([`ProcessGroup`]),
+//! so an interrupt from the keyboard reaches only fleetsim, which ends the process.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -20,9 +20,9 @@ use super::{ProcessCommand, ProcessError};
 
 /// Maximum length of an answer, in bytes. An instruction for each of three million clusters fits.
 const LONGEST_LINE: u64 = 1 << 27;
-/// Maximum number of lines of standard error that an error shows.
+/// Maximum number of lines of standard error shown in an error.
 const LAST_WORDS: usize = 12;
-/// Maximum number of characters of a line that an error shows.
+/// Maximum number of characters shown of each line in an error.
 const SHOWN: usize = 300;
 
 type Words = Arc<Mutex<VecDeque<String>>>;
@@ -87,7 +87,7 @@ impl ChildProcess {
     ) -> Result<T, ProcessError> {
         let line = serde_json::to_string(question).expect("messages are JSON") + "\n";
         let until = Instant::now() + self.timeout;
-        // The channel is closed only after an error of an earlier message.
+        // The channel is closed only if an earlier message failed.
         let _ = self
             .input
             .as_ref()
@@ -110,7 +110,7 @@ impl ChildProcess {
             Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(self.ended(question.name())),
             Err(RecvTimeoutError::Timeout) => return Err(self.late(question.name())),
         };
-        // A process that has ended may have answered before, and its answer says more than the broken pipe.
+        // A process that has ended may have answered before, and its answer is more informative than the broken pipe.
         let answer = self.read(question, part, &line)?;
         match receive(&self.written, until) {
             Ok(Ok(())) => Ok(answer),
@@ -122,7 +122,7 @@ impl ChildProcess {
         }
     }
 
-    /// Returns the error for a question that was not answered in time.
+    /// Returns the error for a message that was not answered in time.
     fn late(&mut self, question: &str) -> ProcessError {
         let limit = self.timeout.as_secs_f64();
         let problem = match self.written.try_recv() {
@@ -177,7 +177,7 @@ impl ChildProcess {
         })
     }
 
-    /// Lets the process end.
+    /// Asks the process to end, and waits a limited time until it does.
     pub(crate) fn finish(&mut self) -> Result<(), ProcessError> {
         let _: serde_json::Value = self.ask(&ProcessMessage::Bye {}, Some("bye"))?;
         self.input = None;
@@ -197,7 +197,7 @@ impl ChildProcess {
         }
     }
 
-    /// Returns the exit status of the process; `None`: it is still running.
+    /// Waits a limited time for the process to exit. `None`: it is still running.
     fn wait(&mut self) -> Option<ExitStatus> {
         soon(|| self.child.try_wait().ok().flatten())
     }
@@ -219,7 +219,7 @@ impl ChildProcess {
         self.wait();
     }
 
-    /// Returns an error of this process. The process is killed, so that its standard error is complete.
+    /// Returns an error about this process. The process is killed first, so that its standard error is complete.
     pub(crate) fn error(&mut self, problem: String, line: &[u8]) -> ProcessError {
         self.kill();
         let text = String::from_utf8_lossy(line);
@@ -268,12 +268,12 @@ fn parsed_answer(line: &[u8]) -> Result<Answer<'_>, serde_json::Error> {
     serde_json::from_slice(line)
 }
 
-/// Receives the value that a thread sends before `until`.
+/// Receives the next value from a thread, waiting at most until `until`.
 fn receive<T>(from: &Receiver<T>, until: Instant) -> Result<T, RecvTimeoutError> {
     from.recv_timeout(until.saturating_duration_since(Instant::now()))
 }
 
-/// Writes lines to a stream on its own thread, which confirms each written line.
+/// Writes lines to a stream on a separate thread, which confirms each written line.
 fn writer(mut stream: impl Write + Send + 'static) -> (Sender<String>, Receiver<io::Result<()>>) {
     let (lines, queue) = channel::<String>();
     let (done, written) = channel();
@@ -287,7 +287,7 @@ fn writer(mut stream: impl Write + Send + 'static) -> (Sender<String>, Receiver<
     (lines, written)
 }
 
-/// Returns the lines of a stream, each with its newline, read on their own thread.
+/// Returns the lines of a stream, each with its newline, read on a separate thread.
 fn lines(stream: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = sync_channel(1);
     thread::spawn(move || {
@@ -306,7 +306,7 @@ fn lines(stream: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
     receiver
 }
 
-/// Returns the last lines of a stream, read on their own thread.
+/// Returns the last lines of a stream, read on a separate thread.
 fn tail(stream: impl Read + Send + 'static) -> Words {
     let words = Words::default();
     let shared = Arc::clone(&words);

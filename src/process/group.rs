@@ -1,14 +1,14 @@
-//! The group of a run's process: the process and its descendants, which end with the run or with fleetsim.
+//! The process group of a run's process and its descendants, which end with the run or with fleetsim.
 //!
-//! A shell leads the group. Its input is a pipe that the system closes however fleetsim ends; the shell then kills the
-//! group. The group exists before the process and until the shell is reaped, so no unrelated process can have its
-//! number.
+//! A shell leads the group. Its input is a pipe, which the system closes when fleetsim ends for any reason; the shell
+//! then kills the group. The group exists from before the process starts until the shell is reaped, so its number
+//! cannot belong to an unrelated process.
 //!
-//! On Linux, the shell also kills processes that have left the group (`setsid`, job control): they inherit a variable
-//! that names it.
+//! On Linux, the shell also kills processes that have left the group (`setsid`, job control): they inherit an
+//! environment variable that identifies the group.
 //!
-//! Left out: processes that leave the group and clear their environment; on other systems, all processes that leave
-//! it; on Windows, all but the process itself.
+//! Not killed: on Linux, processes that leave the group and clear their environment; on other systems, all processes
+//! that leave the group; on Windows, all except the process itself.
 
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -18,23 +18,24 @@ use std::time::{Duration, Instant};
 #[cfg(unix)]
 use rustix::process::Signal;
 
-/// Real time that a process has to end after `bye`, or to write its last lines.
+/// Real time that a process has for ending after `bye`, or for writing its last lines.
 pub(super) const FAREWELL: Duration = Duration::from_secs(5);
 
-/// The variable's value is the number of the group and a full stop.
+/// The environment variable that identifies the group. Its value is the group's number and a full stop.
 const VARIABLE: &str = "FLEETSIM_GROUP";
 
-/// Waits for the end of its input, and ignores signals to the group meanwhile.
+/// The shell script of the group's leader. It waits for the end of its input, and ignores signals to the group until
+/// then.
 const LEADER: &str = "trap '' HUP INT QUIT TERM USR1 USR2 PIPE ALRM; read line
 for file in $(grep -lsF \"FLEETSIM_GROUP=$$.\" /proc/[0-9]*/environ); do
     file=${file#/proc/}; kill -s KILL ${file%/environ}
 done
 kill -s KILL 0";
 
-/// A group of processes. It is killed when this value is dropped.
+/// A process group. It is killed when this value is dropped.
 #[derive(Debug)]
 pub(super) struct ProcessGroup {
-    /// `None`: the system has no groups.
+    /// The shell that leads the group. `None`: the system has no process groups.
     leader: Option<Child>,
 }
 
@@ -57,7 +58,7 @@ impl ProcessGroup {
         })
     }
 
-    /// Makes the command's process join the group.
+    /// Makes the process of a command join the group.
     pub(super) fn takes(&self, command: &mut Command) {
         let Some(leader) = &self.leader else { return };
         command.env(VARIABLE, format!("{}.", leader.id()));
@@ -70,7 +71,7 @@ impl ProcessGroup {
         let Some(mut leader) = self.leader.take() else {
             return;
         };
-        // A process may have stopped its group.
+        // A process may have stopped the group with a signal.
         #[cfg(unix)]
         signal(&leader, Signal::CONT);
         drop(leader.stdin.take());
@@ -88,7 +89,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Polls for a value that is expected soon. `None`: it did not come.
+/// Polls for a value that is expected soon. `None`: it did not appear in time.
 pub(super) fn soon<T>(mut poll: impl FnMut() -> Option<T>) -> Option<T> {
     let began = Instant::now();
     loop {

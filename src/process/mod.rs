@@ -1,9 +1,9 @@
-//! Processes that take part in a run: fleetsim queries them over pipes, and they decide.
+//! External processes that make a run's decisions. fleetsim queries them over pipes.
 //!
-//! fleetsim speaks the protocol of `docs/external-schedulers.md` with them: JSON Lines, one answer for each message,
-//! virtual time. Each run has its own process, which ends with the run. A process that breaks the protocol, ends early
-//! or does not answer in time is an error of its run. This time limit is the only use of real time. However fleetsim
-//! ends, its processes end with it.
+//! The protocol in `docs/external-schedulers.md` uses JSON Lines, one answer for each message, and virtual time. Each
+//! run has its own process, which ends with the run. A run fails if its process breaks the protocol, ends early or
+//! does not answer in time. This time limit is the only use of real time. When fleetsim ends for any reason, its
+//! processes end, too.
 //!
 //! Left out: a process that serves several runs at once, and connections other than pipes.
 
@@ -24,7 +24,7 @@ pub(crate) use child::ChildProcess;
 pub struct ProcessError {
     /// Label of the run.
     pub run: String,
-    /// The command.
+    /// The command that started the process.
     pub command: String,
     /// The broken rule, and a fix.
     pub problem: String,
@@ -51,18 +51,18 @@ fn evidence(line: &str, last_words: &[String]) -> String {
 /// A command that starts a process.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ProcessCommand {
-    /// The program and its arguments. A program with a `/` is relative to the folder.
+    /// The program and its arguments. A program path with a `/` is relative to `folder`.
     pub words: Vec<String>,
     /// The working directory.
     pub folder: PathBuf,
-    /// Time limit of every answer in real time, in nanoseconds.
+    /// Time limit for every answer in real time, in nanoseconds.
     pub timeout_ns: u64,
-    /// The advice in the error about a program that does not exist.
+    /// The advice if the program does not exist.
     pub remedy: &'static str,
 }
 
 impl ProcessCommand {
-    /// Returns the command as a person would type it.
+    /// Returns the command as a user would type it.
     #[must_use]
     pub fn shown(&self) -> String {
         let mut words = Vec::with_capacity(self.words.len());
@@ -76,7 +76,7 @@ impl ProcessCommand {
         words.join(" ")
     }
 
-    /// Returns the path of the program as it is started. The path is absolute, because the process has another working
+    /// Returns the path for starting the program. It is absolute, because the process has a different working
     /// directory.
     fn program(&self) -> PathBuf {
         let name = &self.words[0];
@@ -95,7 +95,8 @@ impl ProcessCommand {
         )
     }
 
-    /// Returns the error if a program with a `/` does not exist. Others are looked up when they start.
+    /// Returns the error if a program path with a `/` does not exist. Other programs are looked up when they are
+    /// started.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
         (self.words[0].contains('/') && !self.program().exists()).then(|| self.not_found())

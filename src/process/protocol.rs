@@ -1,7 +1,7 @@
 //! The messages of the protocol between fleetsim and a process, version 1: JSON Lines, times in integer nanoseconds.
 //!
-//! `docs/external-schedulers.md` describes every field. Unknown fields of an answer are ignored, so that a later
-//! version can add some.
+//! `docs/external-schedulers.md` describes every field. Unknown fields of an answer are ignored, so that later
+//! versions can add fields.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ pub(crate) enum ProcessMessage<'a> {
     Pass {
         /// Virtual time since the start of the run.
         now: u64,
-        /// Changes since the last pass, in the order of their arrival.
+        /// Changes since the last pass, in order of arrival.
         news: &'a [News],
     },
-    /// For a process with its own control loop: first the events happen, then time passes.
+    /// For a process with its own control loop: first the events in `news` happen, then time passes until `until`.
     Run {
         /// The process may advance to this time.
         until: u64,
-        /// Changes in the world, in the order in which they happened.
+        /// Changes in the world, in order of occurrence.
         news: &'a [News],
     },
     /// Asks why nothing is deployed.
@@ -70,21 +70,21 @@ pub(crate) struct Hello<'a> {
 /// Latencies of the controller's API server, in nanoseconds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Latency {
-    /// The typical duration of a request.
+    /// The mean duration of a request.
     pub(crate) request: u64,
-    /// Equally likely durations of requests, in ascending order. Empty: each request takes the typical time.
+    /// Equally likely durations of requests, in ascending order. Empty: each request takes the mean duration.
     #[serde(skip_serializing_if = "<[u64]>::is_empty")]
     pub(crate) requests: Vec<u64>,
     /// Delay from a write to the event in a client's watch.
     pub(crate) watch: u64,
 }
 
-/// The limit of the controller's client.
+/// The rate limit of the controller's client.
 #[derive(Debug, Serialize)]
 pub(crate) struct ClientLimit {
-    /// Requests per second and kind of object; 0: no limit.
+    /// Requests per second for each kind of object. 0: no limit.
     pub(crate) qps: u32,
-    /// Requests that it may send before the limit applies.
+    /// Requests that the client may send before the limit applies.
     pub(crate) burst: u32,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct HelloGroup<'a> {
     /// Labels of the group's own object.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) labels: &'a BTreeMap<String, String>,
-    /// The label selector of the targets that belong to it. `None`: it is empty.
+    /// The label selector for the group's targets. `None`: the group is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) selector: Option<serde_json::Value>,
 }
@@ -104,10 +104,10 @@ pub(crate) struct HelloGroup<'a> {
 pub(crate) struct Target<'a> {
     pub(crate) name: &'a str,
     pub(crate) labels: &'a BTreeMap<String, String>,
-    /// The group of the experiment that the target belongs to.
+    /// The experiment's group that contains the target.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(crate) group: &'a str,
-    /// The revision that the target runs initially, if that differs from the release's.
+    /// The revision that the target runs initially, if that differs from `installed` in the release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) revision: Option<u32>,
     /// Whether a person has paused the target.
@@ -120,14 +120,14 @@ pub(crate) struct Target<'a> {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Release {
-    /// The revision that every target runs initially; 0: none.
+    /// The revision that every target runs initially. 0: none.
     pub(crate) installed: u32,
     /// The revision that is rolled out.
     pub(crate) revision: u32,
 }
 
 /// An event: a target's agent has reported, was cut off or has returned, or a person has acted. Each event of an agent
-/// contains the target's last report.
+/// contains the target's last reported state.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct News {
     /// The time of the event.
@@ -143,7 +143,7 @@ pub(crate) struct News {
     /// Whether the agent is cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) offline: Option<bool>,
-    /// The reason why the revision cannot run; empty when it can run again.
+    /// The reason why the revision cannot run. Empty: it can run again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failing: Option<&'static str>,
     /// The new labels of the target.
@@ -152,18 +152,18 @@ pub(crate) struct News {
     /// Whether the target belongs to the rollout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) selected: Option<bool>,
-    /// The revision that is published, which is now the newest.
+    /// The revision that a person publishes, which is now the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) release: Option<u32>,
     /// The approval that a person gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) approve: Option<Approval>,
-    /// Whether a person stops the rollout or resumes it.
+    /// Whether a person stops (`true`) or resumes (`false`) the rollout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<bool>,
 }
 
-/// An approval of a stage: requested by the process, or given by a person.
+/// An approval of a stage, which the process requests or a person gives.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub(crate) struct Approval {
     pub(crate) stage: String,
@@ -184,7 +184,7 @@ impl Approval {
     }
 }
 
-/// The end of a stage that is approved.
+/// Whether an approval is before or after a stage.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ApprovalTime {
@@ -197,13 +197,13 @@ pub(crate) enum ApprovalTime {
 #[serde(default)]
 pub(crate) struct Ready {
     pub(crate) stages: Vec<StageTargets>,
-    /// Delay from an event of the world until the process can know of it.
+    /// Delay from an event of the world until it can reach the process.
     pub(crate) lookahead: u64,
     /// Whether the process reports with [`Advanced::seen`] which targets its product sees as ready.
     pub(crate) sees: bool,
 }
 
-/// A group of targets, for people.
+/// The targets of each stage, for display.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum StageTargets {
@@ -211,7 +211,7 @@ pub(crate) enum StageTargets {
         name: String,
         targets: Vec<u32>,
     },
-    /// The stage is named by its number, from 1.
+    /// Stages that are named by their numbers, which begin at 1.
     Numbered(Vec<u32>),
 }
 
@@ -221,7 +221,7 @@ pub(crate) enum StageTargets {
 pub(crate) struct Decided {
     /// The instructions, in the order in which they are written.
     pub(crate) deploy: Vec<Instruction>,
-    /// The time at which the process wants another pass in any case.
+    /// The time at which the process wants another pass, even without a change.
     pub(crate) wake: Option<u64>,
     /// Approvals that the process requests.
     pub(crate) approvals: Vec<Approval>,
@@ -233,7 +233,7 @@ pub(crate) struct Instruction {
     pub(crate) revision: u32,
 }
 
-/// The readiness of a target as the process's product sees it.
+/// The readiness of a target, as the process's product sees it.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct SeenReadiness {
     pub(crate) target: u32,
@@ -246,32 +246,32 @@ pub(crate) struct SeenReadiness {
 /// The answer to `run`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Advanced {
-    /// The process's present time.
+    /// The process's current time.
     pub(crate) now: u64,
-    /// Instructions given at that time.
+    /// Instructions given at `now`.
     #[serde(default)]
     pub(crate) deploy: Vec<Instruction>,
-    /// Time before which nothing happens unless there is an event. `None`: the process does not know.
+    /// Time before which nothing happens without an event. `None`: the process does not know.
     pub(crate) next: Option<u64>,
-    /// Approvals that the process requests at that time.
+    /// Approvals that the process requests at `now`.
     #[serde(default)]
     pub(crate) approvals: Vec<Approval>,
-    /// Targets that the product sees as ready from that time on, or as no longer ready.
+    /// Targets that the product sees as ready, or as no longer ready, starting at `now`.
     #[serde(default)]
     pub(crate) seen: Vec<SeenReadiness>,
     /// Number of passes since the last answer.
     #[serde(default)]
     pub(crate) passes: u32,
-    /// The changed conditions that the objects of the process show to people.
+    /// Changed status conditions of the process's objects.
     #[serde(default)]
     pub(crate) conditions: Vec<ProcessCondition>,
     /// The revision whose rollout the process reports as complete.
     pub(crate) completed: Option<u32>,
-    /// The message with which the process reports that it has ended the rollout without success.
+    /// The message with which the process reports that the rollout has failed.
     pub(crate) failed: Option<String>,
 }
 
-/// A condition, or a status field, of an object of the process.
+/// A condition, or a status field, of one of the process's objects.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ProcessCondition {
@@ -285,7 +285,7 @@ pub(crate) struct ProcessCondition {
 }
 
 impl ProcessCondition {
-    /// Returns the total size of its texts in bytes.
+    /// Returns the total size of the condition's texts in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.object.len()
             + self.condition.len()
@@ -326,7 +326,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// The process gives up.
+/// The message with which the process refuses to continue.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Refusal {
     pub(crate) message: String,

@@ -1,7 +1,7 @@
 //! The delay of a person: fixed, drawn, or `never`.
 //!
-//! The n-th pause of a rollout is drawn once per replicate for all products: a person who is slow today is slow under
-//! every strategy, and pauses of equal distributions are equal.
+//! The n-th pause of a rollout uses one random number per replicate for all products. A person is therefore equally
+//! slow under every strategy, and equal distributions give equal pauses.
 
 #[cfg(test)]
 use std::borrow::Cow;
@@ -17,18 +17,19 @@ use crate::engine::Streams;
 use crate::units::{SimDuration, WithUnit};
 use crate::world::DurationModel;
 
-/// The delay of a user's action. `None`: never.
+/// The delay of a user's action. `None`: the user never acts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct UserDelay(Option<DurationModel>);
 
 impl UserDelay {
-    /// Returns the delay, with measured values read from their file. `None`: never, or a problem was reported.
+    /// Returns the delay, with measured values read from their file. `None`: the delay is `never`, or a problem was
+    /// reported.
     pub(crate) fn check(&self, path: &Path, context: &mut Context<'_>) -> Option<DurationModel> {
         self.0.clone()?.read_values(path, context)
     }
 }
 
-/// Returns the delay of a replicate's people at the `nth` pause of a rollout, from 0.
+/// Returns the delay of a replicate's people at the pause with index `nth` (from 0).
 pub(crate) fn pause(model: &DurationModel, streams: &Streams, nth: u64) -> SimDuration {
     model.sample(&mut streams.stream_nth("people", "pause", nth))
 }
@@ -38,12 +39,12 @@ pub(crate) fn pause(model: &DurationModel, streams: &Streams, nth: u64) -> SimDu
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Approvals"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApprovalDelay {
-    /// Delay from the request of an approval to the approval: fixed, drawn for each, or `never`.
+    /// Delay from an approval's request to the approval: fixed, drawn per request, or `never`.
     after: UserDelay,
 }
 
 impl ApprovalDelay {
-    /// Like [`UserDelay::check`].
+    /// Checks the delay, like [`UserDelay::check`].
     pub(crate) fn check(&self, path: &Path, context: &mut Context<'_>) -> Option<DurationModel> {
         self.after.check(&path.key("after"), context)
     }

@@ -1,4 +1,4 @@
-//! Types that the JSON Schema of experiments describes.
+//! The types in the JSON Schema of experiments.
 //!
 //! Only tests generate the schema from the types, and compare it with `docs/experiment.schema.json`, which the program
 //! contains. Deriving it in every build accounted for a twelfth of the compiled code.

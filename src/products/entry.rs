@@ -1,4 +1,4 @@
-//! The entries of the product table, and the selection of an entry in an experiment file.
+//! The entries of the product table, and the choice of an entry in an experiment file.
 
 #[cfg(test)]
 use std::borrow::Cow;
@@ -27,9 +27,9 @@ pub struct ProductEntry {
     pub title: &'static str,
     /// A description of the strategy, in one sentence.
     pub summary: &'static str,
-    /// The product's word for an entry of the fleet. `None`: the word of the product that it is compared with.
+    /// The product's word for an entry of the fleet. `None`: use the word of the product it is compared with.
     pub target: Option<&'static str>,
-    /// Whether no product ships the strategy, so that it is a bound on any pacing.
+    /// Whether no product ships the strategy; it then serves as a bound for any pacing.
     pub is_bound: bool,
     /// The fields in the experiment that replace fields of the product's file, with their paths in that file.
     pub(crate) in_file: &'static [(&'static str, &'static str)],
@@ -70,10 +70,10 @@ pub fn find(key: &str) -> Option<&'static ProductEntry> {
     PRODUCTS.iter().find(|product| product.key == key)
 }
 
-/// The word for an entry of the fleet if the products differ.
+/// The word for an entry of the fleet if the products use different words.
 pub(crate) const ANY_TARGET: &str = "cluster";
 
-/// Returns the word of these products for an entry of the fleet.
+/// Returns the word that these products use for an entry of the fleet.
 pub(crate) fn target_of(products: impl Iterator<Item = &'static ProductEntry>) -> &'static str {
     let words: BTreeSet<&str> = products.filter_map(|product| product.target).collect();
     words
@@ -82,15 +82,15 @@ pub(crate) fn target_of(products: impl Iterator<Item = &'static ProductEntry>) -
         .unwrap_or(&ANY_TARGET)
 }
 
-/// A strategy's configuration for any product.
+/// A strategy's configuration, for any product.
 pub(crate) type Configuration = Box<dyn ProductConfiguration>;
 
-/// The checks of a [`Product`] whose type is not known.
+/// The checks of a [`Product`], without its type.
 pub(crate) trait ProductConfiguration {
-    /// Like [`Product::targets`].
+    /// Returns the strategy's targets, like [`Product::targets`].
     fn targets(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Targets>;
 
-    /// Like [`Product::check`].
+    /// Checks the strategy, like [`Product::check`].
     fn check(
         &self,
         path: &Path,
@@ -114,7 +114,7 @@ impl<P: Product> ProductConfiguration for P {
     }
 }
 
-/// `rancherFleet: {…}` in an experiment file: the choice of a product, which reads its own configuration.
+/// `rancherFleet: {…}` in an experiment file: the chosen product, which parses its own configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct StrategyChoice(pub &'static ProductEntry);
 

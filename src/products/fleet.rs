@@ -10,15 +10,15 @@ use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::SimTime;
 use crate::world::WorldSpec;
 
-/// A cluster group, and the selector of its clusters; without a selector it is empty.
+/// A cluster group and its selector. A group without a selector is empty.
 pub type FleetGroup = (Arc<ClusterGroup>, Option<LabelSelector>);
 
-/// The clusters of a strategy, and their release.
+/// The clusters that a strategy updates, and the release.
 #[derive(Clone, Copy, Debug)]
 pub struct Fleet<'a> {
     /// The clusters, the release, and the rest of the simulated world.
     pub world: &'a WorldSpec,
-    /// Cluster groups, which a product may refer to by name; their selectors are valid.
+    /// Cluster groups that a product may refer to by name. Their selectors are valid.
     pub groups: &'a [FleetGroup],
     /// The date and time of the start, if the experiment has one.
     pub calendar: Option<&'a CalendarStart>,
@@ -39,7 +39,7 @@ impl Fleet<'_> {
 /// One run of a strategy.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// The run's label, for messages to people.
+    /// The run's label in messages to people.
     pub label: &'a str,
     /// The fleet.
     pub fleet: Fleet<'a>,

@@ -22,18 +22,18 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     const TITLE: &'static str;
     /// A description of the strategy, in one sentence for editors.
     const SUMMARY: &'static str;
-    /// The product's word for an entry of the fleet. `None`: the word of the product that it is compared with.
+    /// The product's word for an entry of the fleet. `None`: use the word of the product it is compared with.
     const TARGET: Option<&'static str> = if Self::IS_BOUND {
         None
     } else {
         Some("cluster")
     };
-    /// Whether no product ships it, so that it is a bound on any pacing. It uses the agents and the control loop of
-    /// the product that it is compared with.
+    /// Whether no product ships the strategy; it then serves as a bound for any pacing. Such a strategy uses the
+    /// agents and the control loop of the product it is compared with.
     const IS_BOUND: bool = false;
     /// The fields in the experiment that replace fields of the product's file, with their paths in that file.
     const IN_FILE: &'static [(&'static str, &'static str)] = &[];
-    /// The settings that a plan searches if the experiment says `auto`.
+    /// The settings that a plan searches if the experiment sets them to `auto`.
     const TUNED: &'static [TunedSetting] = &[];
     /// The default control loop.
     const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
@@ -42,7 +42,7 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     /// The platform's default rule for restarting containers that crash.
     const RESTARTS: Restarts = Restarts::KUBELET;
 
-    /// Returns the entries of the fleet that the files select. `path` is the path of the configuration in the
+    /// Returns the entries of the fleet that the strategy's files select. `path` is the configuration's path in the
     /// experiment. `None`: they cannot be determined, and a problem was reported.
     fn targets(
         &self,
@@ -53,8 +53,8 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
         Some(Targets::All)
     }
 
-    /// Checks the configuration and the files that it names against its targets. `path` is its path in the experiment.
-    /// `None`: there is no valid strategy, and a problem was reported.
+    /// Checks the configuration and its files against its targets. `path` is the configuration's path in the
+    /// experiment. `None`: the strategy is invalid, and a problem was reported.
     fn check(
         &self,
         path: &Path,
@@ -63,14 +63,14 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     ) -> Option<Arc<dyn Strategy>>;
 }
 
-/// A setting that a plan searches if the experiment says `auto`.
+/// A setting that a plan searches if the experiment sets it to `auto`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TunedSetting {
-    /// The setting's path below the product; `*` stands for each entry of a list.
+    /// The setting's path below the product's key; `*` stands for each entry of a list.
     pub(crate) path: &'static str,
     /// The candidates in ascending order, as written in a file.
     pub(crate) values: &'static [&'static str],
-    /// The list that the strategy must have (`true`) or must not have for this setting to apply.
+    /// A list that the strategy must have (`true`) or must not have (`false`) for this setting to apply.
     pub(crate) list: Option<(&'static str, bool)>,
 }
 
@@ -85,12 +85,12 @@ impl TunedSetting {
     }
 }
 
-/// Candidates for the number of targets in progress at the same time.
+/// Candidates for the number of targets that are updated concurrently.
 pub(crate) const AT_ONCE: &[&str] = &["1", "5%", "10%", "25%", "50%", "100%"];
 
 /// A file of the product that a configuration may name with `file`.
 pub(crate) struct ProductFile<T> {
-    /// `None`: no file is named, and the value is the default.
+    /// The document. `None`: no file is named, and the value is the default.
     pub(crate) document: Option<Document>,
     pub(crate) value: T,
 }
@@ -128,7 +128,7 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
         })
     }
 
-    /// Reads a file whose whole content is the value. `None`: a problem was reported.
+    /// Reads a file whose entire content is the value. `None`: a problem was reported.
     pub(crate) fn whole(
         choice: FileChoice<'_>,
         kind: ObjectKind,
@@ -141,8 +141,8 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
         Self::of(document, &Path::default(), context, |_| true)
     }
 
-    /// Reads the value at `base` of a document; its default if there is none. Errors that `counts` selects are
-    /// reported at their positions, and the others ignored.
+    /// Reads the value at `base` in a document, or its default if it is absent. Errors that `counts` selects are
+    /// reported at their positions; others are ignored.
     fn of(
         document: Document,
         base: &Path,
@@ -173,19 +173,19 @@ fn is_reported(error: &ReadError, strict: &[Path]) -> bool {
         || strict.iter().any(|base| error.path.starts_with(base))
 }
 
-/// The locations of a configuration's fields, each in the experiment or in the product's file.
+/// The locations of a configuration's fields, which are in the experiment or in the product's file.
 pub(crate) struct FieldPlaces<'p> {
     /// The configuration's path in the experiment.
     pub(crate) path: &'p Path,
     file: Option<&'p Document>,
     /// The fields in the experiment, with their paths in the file.
     in_file: &'static [(&'static str, &'static str)],
-    /// Whether problems in the file mark the field's name instead of its value.
+    /// Whether problems in the file are marked at the field's name instead of its value.
     pub(crate) marks_names: bool,
 }
 
 impl<'p> FieldPlaces<'p> {
-    /// Creates the locations in an experiment and, if there is one, in the product's file.
+    /// Creates the locations for an experiment and the product's file, if there is one.
     pub(crate) fn new(
         path: &'p Path,
         file: Option<&'p Document>,
@@ -216,8 +216,8 @@ impl<'p> FieldPlaces<'p> {
         context.problems.push(problem.with_help(help));
     }
 
-    /// Returns the path in the experiment of a field that is `there` in the file. `None`: no field of the experiment
-    /// replaces it, or that field is not set.
+    /// Returns the path in the experiment of a field whose path in the file is `there`. `None`: no field of the
+    /// experiment replaces it, or the replacing field is not set.
     fn in_experiment(&self, there: &Path, context: &Context<'_>) -> Option<Path> {
         for (key, at) in self.in_file {
             let Ok(at) = Path::parse(at) else { continue };

@@ -1,7 +1,7 @@
 //! The products whose rollouts are simulated: everything about a product except its rules.
 //!
-//! A product is a folder here and one line in [`PRODUCTS`]; its rules are in `crates/rollout`. Its folder contains its
-//! configuration in an experiment and the checks of it, the adapter between the scheduler and the world, the
+//! A product is a folder here and one line in [`PRODUCTS`]; its rules are in `crates/rollout`. The folder contains the
+//! product's configuration in an experiment with its checks, the adapter between the scheduler and the world, the
 //! explanation of a strategy, and the snippet for the product's own file.
 //!
 //! ```text

@@ -5,7 +5,7 @@ use itertools::Itertools;
 use crate::document::problem::some_of;
 use crate::rollout::label_selector::{LabelSelector, Labels};
 
-/// Returns the labels or values that the fleet has, next to those that the selector asks for.
+/// Returns the labels or values that exist in the fleet, next to those that the selector requires.
 pub(crate) fn why_none(selector: &LabelSelector, clusters: &[&Labels]) -> String {
     let keys = selector
         .match_labels

@@ -18,15 +18,14 @@ pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
     /// Returns the effects that the strategy would have on this fleet, before any simulation.
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation;
 
-    /// Returns the strategy under the rules that the product's documentation describes, for this fleet. `None`: the
-    /// product has only one set of rules, or the documentation does not accept the strategy.
+    /// Returns the strategy under the rules in the product's documentation, for this fleet. `None`: the product has
+    /// only one rule set, or the documentation does not permit the strategy.
     fn as_documented(&self, _fleet: Fleet<'_>) -> Option<Documented> {
         None
     }
 
-    /// Returns the strategy as part of the product's own file, with all settings, so that it does not depend on
-    /// defaults that another file may change. Settings of fleetsim only are left out. `None`: the product has no such
-    /// file.
+    /// Returns the strategy as part of the product's own file. All settings are included, so that defaults in another
+    /// file cannot change it; settings that only fleetsim has are left out. `None`: the product has no such file.
     fn snippet(&self) -> Option<Snippet> {
         None
     }
@@ -36,8 +35,8 @@ pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
         None
     }
 
-    /// Returns the bytes that the controller of a run keeps for each target, with people's further `releases`; for an
-    /// estimate.
+    /// Returns the memory in bytes that a run's controller needs for each target, as an estimate. `releases`: the
+    /// number of further releases by people.
     fn memory_of_target(&self, _releases: usize) -> f64 {
         1_000.0
     }
@@ -52,7 +51,7 @@ pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
         None
     }
 
-    /// Returns the agents of its runs, given the agents that the experiment describes.
+    /// Returns the agents in the strategy's runs, given the agents in the experiment.
     fn agent(&self, described: AgentSpec) -> AgentSpec {
         described
     }
@@ -62,26 +61,27 @@ pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
         None
     }
 
-    /// Checks whether rollouts of this strategy support a person's action during the rollout.
+    /// Checks whether this strategy supports a person's action during the rollout.
     ///
     /// # Errors
-    /// Returns the reason why they do not.
+    /// Returns the reason why the strategy does not support the action.
     fn takes(&self, _change: &Change) -> Result<(), String> {
         Err("its rollouts take no acts of people".to_owned())
     }
 
-    /// Returns people's actions that the strategy itself describes, with their times since the release, for a
-    /// controller that does not know them.
+    /// Returns people's actions in the strategy's own settings, with their times since the release, for a controller
+    /// that does not read these settings.
     fn acts(&self) -> Vec<(SimDuration, Change)> {
         Vec::new()
     }
 
-    /// Returns what a reader of results must know about them, one sentence each.
+    /// Returns notes for readers of the results, one sentence each.
     fn notes(&self, _fleet: Fleet<'_>) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns settings of the product that take little or no time where others take time, as paths in the strategy.
+    /// Returns the product's settings that make a step take little or no time although it normally takes time, as
+    /// paths in the strategy.
     fn zero_times(&self) -> Vec<String> {
         Vec::new()
     }
@@ -90,7 +90,7 @@ pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r>;
 }
 
-/// Equality of strategies whose products may differ. Every strategy with [`PartialEq`] implements it.
+/// Equality of strategies that may belong to different products. Every strategy with [`PartialEq`] implements it.
 pub trait StrategyEq {
     /// Returns whether the other strategy belongs to the same product and has the same settings.
     fn is_same(&self, other: &dyn Strategy) -> bool;
@@ -118,19 +118,19 @@ pub struct FailureRefusal {
     pub help: &'static str,
 }
 
-/// A strategy under the rules that its product's documentation describes.
+/// A strategy under the rules in its product's documentation.
 #[derive(Debug)]
 pub struct Documented {
-    /// The strategy.
+    /// The strategy under the documented rules.
     pub strategy: Box<dyn Strategy>,
     /// The anchor of the section in `docs/schedulers.md` that lists the differences.
     pub section: &'static str,
 }
 
-/// The effects that a strategy would have on a fleet, in words and numbers.
+/// The effects of a strategy on a fleet, in words and numbers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct StrategyExplanation {
-    /// One line: the product and the shape of the rollout.
+    /// One line with the product and the shape of the rollout.
     pub summary: String,
     /// Further lines, such as a table of stages.
     pub lines: Vec<String>,
@@ -138,7 +138,7 @@ pub struct StrategyExplanation {
     pub warnings: Vec<String>,
 }
 
-/// Returns a snippet in YAML, without the fields that are not set.
+/// Returns a YAML snippet, without fields that are not set.
 pub(super) fn yaml_snippet(place: &str, mut fields: Value) -> Option<Snippet> {
     remove_null(&mut fields);
     Some(Snippet {
@@ -147,7 +147,7 @@ pub(super) fn yaml_snippet(place: &str, mut fields: Value) -> Option<Snippet> {
     })
 }
 
-/// Removes the fields that are not set.
+/// Removes fields that are not set.
 pub(super) fn remove_null(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -7,17 +7,17 @@ use crate::rollout::label_selector::Labels;
 /// The entries of the fleet that a rollout updates.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Targets {
-    /// Every entry, with its own labels.
+    /// Every entry of the fleet, with its own labels.
     All,
-    /// These entries, in this order.
+    /// The chosen entries of the fleet, in this order.
     Chosen(Vec<ChosenTarget>),
 }
 
 /// An entry of the fleet that is a target.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ChosenTarget {
-    /// The index in the fleet.
+    /// The target's index in the fleet.
     pub(crate) index: usize,
-    /// The labels of the object that represents it in the product. `None`: the entry's own labels.
+    /// The labels of the product's object for the entry. `None`: the entry's own labels.
     pub(crate) labels: Option<Arc<Labels>>,
 }

@@ -1,11 +1,11 @@
 //! `controller: upstream`: a product's own controller, unmodified, instead of fleetsim's scheduler.
 //!
-//! The product's file is read and checked as for the native scheduler. A run then starts one of the programs that
-//! `controllers/build` makes, and passes it the file. The program runs its own control loop, with the delays of its
-//! own agents, in virtual time ([`external`]).
+//! The product's file is read and checked as for the native scheduler. A run then starts a program built by
+//! `controllers/build`, and passes it the file. The program runs its own control loop, with its own agents' delays, in
+//! virtual time ([`external`]).
 //!
 //! People's actions reach the program as events: `changes` of the experiment, and KubeFleet's approvals and run
-//! states. Left out: settings in the experiment, which the product's controller could not read, other than flags.
+//! states. Left out: settings in the experiment other than flags, because the product's controller cannot read them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,22 +25,22 @@ use crate::process::protocol::Approval;
 use crate::units::SimDuration;
 use crate::world::DurationModel;
 
-/// The default folder of the programs; [`FOLDER_VARIABLE`] overrides it.
+/// The default folder of the programs, which [`FOLDER_VARIABLE`] overrides.
 const FOLDER: &str = "target/controllers";
 
 /// The environment variable that overrides the folder of the programs.
 const FOLDER_VARIABLE: &str = "FLEETSIM_CONTROLLERS";
 
-/// The advice about a program that does not exist.
+/// The advice if a program does not exist.
 const BUILD: &str =
     "build it with `controllers/build`, or name its folder with FLEETSIM_CONTROLLERS";
 
-/// The advice for KubeFleet, whose Go module is not in the module proxy.
+/// The advice if KubeFleet's program does not exist. Its Go module is not in the module proxy.
 const WITHOUT_MODULE: &str = "`controllers/build` does not make it, because KubeFleet's Go module cannot be \
                               downloaded; name the folder of your own build with FLEETSIM_CONTROLLERS, or use \
                               `controller: native`, which follows recordings of KubeFleet's controllers";
 
-/// Time limit of an answer, in real time. A controller of thousands of clusters may take minutes to start.
+/// Time limit for an answer, in real time. A controller with thousands of clusters may take minutes to start.
 const TIMEOUT: SimDuration = SimDuration::from_mins(10);
 
 /// The program that makes the decisions.
@@ -48,14 +48,14 @@ const TIMEOUT: SimDuration = SimDuration::from_mins(10);
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ControllerChoice {
-    /// The scheduler of fleetsim.
+    /// fleetsim's scheduler.
     #[default]
     Native,
     /// The product's own controller, built by `controllers/build`. It needs `file` and `--allow-commands`.
     Upstream,
 }
 
-/// A product's own controller as one of the programs that `controllers/build` makes.
+/// A program built by `controllers/build`: a product's own controller.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum UpstreamProgram {
     ArgoCd,
@@ -64,7 +64,7 @@ pub(crate) enum UpstreamProgram {
 }
 
 impl UpstreamProgram {
-    /// Returns the name of its file.
+    /// Returns the name of the program's file.
     const fn name(self) -> &'static str {
         match self {
             Self::ArgoCd => "argocd",
@@ -73,7 +73,7 @@ impl UpstreamProgram {
         }
     }
 
-    /// Returns the advice if it does not exist.
+    /// Returns the advice if the program does not exist.
     const fn remedy(self) -> &'static str {
         match self {
             Self::ArgoCd | Self::RancherFleet => BUILD,
@@ -81,7 +81,7 @@ impl UpstreamProgram {
         }
     }
 
-    /// Returns the command that starts it in this folder.
+    /// Returns the command that starts the program in this folder.
     fn command(self, folder: &std::path::Path) -> ProcessCommand {
         let programs =
             std::env::var_os(FOLDER_VARIABLE).map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
@@ -99,22 +99,22 @@ impl UpstreamProgram {
 /// A product's program and its inputs.
 pub(crate) struct Program<'f> {
     pub(crate) kind: UpstreamProgram,
-    /// The product's file that the strategy names.
+    /// The product's file, as named by the strategy.
     pub(crate) file: Option<&'f str>,
-    /// Keys of the strategy for people's actions or flags of the program; `a.b` is a key below `a`.
+    /// The strategy's keys that contain people's actions or flags of the program; `a.b` is a key below `a`.
     pub(crate) other_keys: &'static [&'static str],
     /// The product's own flags, which are passed to the program.
     pub(crate) settings: BTreeMap<String, String>,
-    /// People's actions according to the strategy.
+    /// People's actions, according to the strategy.
     pub(crate) acts: Vec<(SimDuration, Change)>,
-    /// Delay from the request of an approval to the approval. `None`: never.
+    /// Delay from the request of an approval to the approval. `None`: approvals are never given.
     pub(crate) approval_delay: Option<DurationModel>,
-    /// Approvals that it requests by its conditions.
+    /// Approvals that the program requests through its conditions.
     pub(crate) approvals: Vec<Approval>,
 }
 
 impl<'f> Program<'f> {
-    /// Creates a program without any actions by people.
+    /// Creates a program without actions by people.
     pub(crate) const fn new(kind: UpstreamProgram, file: Option<&'f str>) -> Self {
         Self {
             kind,
@@ -127,7 +127,7 @@ impl<'f> Program<'f> {
         }
     }
 
-    /// Returns the keys of a strategy. A key of which the program gets only some parts is replaced by its inner keys.
+    /// Returns the keys of a strategy. If the program receives only parts of a key, its inner keys are listed instead.
     fn keys(&self, path: &Path, context: &Context<'_>) -> Vec<String> {
         let mut keys = Vec::new();
         for key in context.keys(path) {
@@ -142,7 +142,7 @@ impl<'f> Program<'f> {
         keys
     }
 
-    /// Returns whether the program gets some keys below this one.
+    /// Returns whether the program receives some keys below this one.
     fn gets_parts_of(&self, key: &str) -> bool {
         let prefix = format!("{key}.");
         self.other_keys
@@ -150,7 +150,7 @@ impl<'f> Program<'f> {
             .any(|other| other.starts_with(&prefix))
     }
 
-    /// Reports the keys of a strategy that the program does not read. `file`: the only file that it reads.
+    /// Reports the strategy's keys that the program does not read. `file`: the only file that the program reads.
     fn report_unread_keys(&self, file: &str, path: &Path, context: &mut Context<'_>) {
         for key in self.keys(path, context) {
             let is_read_here = ["file", "controller", "accept"].contains(&key.as_str());
@@ -171,7 +171,7 @@ impl<'f> Program<'f> {
 }
 
 impl ControllerChoice {
-    /// Returns the checked strategy, driven by the chosen controller. `path` is the strategy's path.
+    /// Returns the checked strategy with the chosen controller. `path` is the strategy's path.
     pub(crate) fn apply(
         self,
         program: Program<'_>,
@@ -198,9 +198,9 @@ impl ControllerChoice {
                 delay: program.approval_delay,
                 by_condition: program.approvals,
             },
-            // Only Argo CD considers progress deadlines.
+            // Of all products, only Argo CD considers progress deadlines.
             sees_progress_deadlines: program.kind == UpstreamProgram::ArgoCd,
-            // Only Rancher Fleet can pause a cluster.
+            // Of all products, only Rancher Fleet can pause a cluster.
             heeds_pause: program.kind == UpstreamProgram::RancherFleet,
             native: Some(native),
             acts: program.acts,

@@ -6,11 +6,10 @@ use serde::de::{Deserialize, Deserializer, IntoDeserializer};
 
 use crate::units::serial::TextVisitor;
 
-/// For `#[serde(deserialize_with)]` of a product's versions, which are named `3.5` and so on. Also reads `v3.5.7`, and
-/// a number that was meant as text.
+/// Reads a product's version such as `3.5`, for `#[serde(deserialize_with)]`. Also accepts `v3.5.7`, and numbers.
 ///
 /// # Errors
-/// Returns an error that lists the known versions if there is no such version.
+/// Returns an error that lists the known versions if the version is unknown.
 pub(crate) fn read<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<V, D::Error> {
@@ -21,7 +20,7 @@ pub(crate) fn read<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
     V::deserialize(text.into_deserializer())
 }
 
-/// Returns `v3.5.7` as `3.5`; text that does not begin like a version is unchanged.
+/// Shortens `v3.5.7` to `3.5`. Text that does not begin like a version is returned unchanged.
 fn minor(text: &str) -> String {
     let text = text.trim();
     let number = text.strip_prefix('v').unwrap_or(text);

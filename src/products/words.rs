@@ -1,4 +1,4 @@
-//! Phrases that the explanations of several products share.
+//! Phrases used in the explanations of several products.
 
 use crate::rollout::RuleSet;
 
@@ -10,7 +10,7 @@ pub(crate) const fn by(rules: RuleSet) -> &'static str {
     }
 }
 
-/// Returns the lines of a table: its header and its rows. A column is as wide as its longest entry, and right-aligned
+/// Returns the lines of a table, from its header and rows. A column is as wide as its longest cell, and right-aligned
 /// if its title begins with `>`.
 pub(crate) fn table<const N: usize>(
     header: [&str; N],
@@ -42,7 +42,7 @@ pub(crate) fn table<const N: usize>(
     lines
 }
 
-/// Adds a name to the stages of a cluster.
+/// Appends the name of a stage to a cluster's list of stages.
 pub(crate) fn add_stage(stages: &mut String, name: &str) {
     if !stages.is_empty() {
         stages.push_str("; ");
@@ -50,7 +50,7 @@ pub(crate) fn add_stage(stages: &mut String, name: &str) {
     stages.push_str(name);
 }
 
-/// Returns the first names of a list, and the number of others.
+/// Returns the first names in a list, and the number of further names.
 pub(crate) fn first_names(names: &[String]) -> String {
     const SHOWN: usize = 5;
     let shown = names
@@ -66,7 +66,7 @@ pub(crate) fn first_names(names: &[String]) -> String {
     }
 }
 
-/// The largest object that etcd accepts as deployed with Kubernetes, in bytes: `--max-request-bytes`, 1.5 MiB.
+/// The maximum size of an object in etcd as deployed with Kubernetes, in bytes: `--max-request-bytes`, 1.5 MiB.
 const LARGEST_OBJECT: u64 = 1_572_864;
 
 /// Returns a warning if an object with `count` parts of `bytes` each is too large for etcd.
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn an_object_is_too_large_from_the_first_part_that_exceeds_the_limit() {
-        // 1,572,864 B / 405 B = 3,883.6 and / 468 B = 3,360.8.
+        // 1,572,864 B / 405 B = 3,883.6, and 1,572,864 B / 468 B = 3,360.8.
         for (bytes, most) in [(405, 3883), (468, 3360)] {
             assert_eq!(object_limit("the status", "cluster", bytes, most), None);
             let warning =

@@ -10,14 +10,14 @@ use crate::results::{Limit, LimitInfo};
 /// A limit that results must meet.
 #[derive(Clone, Debug)]
 pub struct Assertion {
-    /// The limit.
+    /// The limit that must be met.
     pub limit: Limit,
     /// The strategy whose variants must meet the limit. `None`: every variant.
     pub strategy: Option<String>,
 }
 
 impl Assertion {
-    /// Returns the limit in the form of the results.
+    /// Returns the limit in the format of the results.
     #[must_use]
     pub fn info(&self) -> LimitInfo {
         LimitInfo {
@@ -37,7 +37,7 @@ pub(crate) struct AssertionFields {
     pub(crate) strategy: Option<String>,
 }
 
-/// One entry of `assert`: a limit, for all strategies or for one.
+/// One entry of `assert`: a limit for all strategies or for one.
 impl FromText for AssertionFields {
     const NAME: &'static str = "Assertion";
     const EXPECTING: &'static str =

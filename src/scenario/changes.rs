@@ -1,7 +1,7 @@
 //! `changes`: people's actions during a rollout, as written and as checked.
 //!
-//! An act is expanded to what a controller sees of it: a change of labels becomes one change for each cluster, with all
-//! of its labels. Each strategy says which acts its rollouts take, and checks an edited object itself.
+//! An action is converted to the changes that a controller sees. For example, setting labels becomes one change for
+//! each cluster, with all labels of the cluster. Each strategy reports which actions its rollouts support.
 //!
 //! Left out: actions that depend on the course of the rollout, and clusters that return to a rollout.
 
@@ -26,7 +26,7 @@ use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "ChangeFile"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ChangeFile {
-    /// Time since the release.
+    /// Time from the release to the action.
     after: SimDuration,
     /// The strategy whose rollouts the action affects. Default: all.
     strategy: Option<String>,
@@ -37,9 +37,9 @@ pub(crate) struct ChangeFile {
     /// Replaces fields of the strategy's object by these, in the product's own words.
     #[cfg_attr(test, schemars(with = "Option<BTreeMap<String, serde_json::Value>>"))]
     edit: Option<serde_json::Value>,
-    /// Removes the clusters that this label selector selects from the rollout.
+    /// Removes the clusters that match this label selector from the rollout.
     deselect: Option<LabelSelector>,
-    /// Sets labels of clusters.
+    /// Sets labels on clusters.
     relabel: Option<RelabelFile>,
     /// Publishes this revision as the newest: `installed` rolls back to the old revision.
     release: Option<PublishedRevision>,
@@ -47,18 +47,18 @@ pub(crate) struct ChangeFile {
     stop: Option<bool>,
 }
 
-/// A person approves a stage.
+/// An approval of a stage.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApprovalFile {
     /// The stage's name.
     stage: String,
-    /// The end of the stage that is approved.
+    /// Whether the approval is before or after the stage.
     when: ApprovedEnd,
 }
 
-/// The end of a stage that is approved.
+/// Whether an approval is before or after its stage.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -69,14 +69,14 @@ pub(crate) enum ApprovedEnd {
     After,
 }
 
-/// A person sets labels.
+/// Labels that a person sets.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RelabelFile {
     /// The clusters, selected by their labels at the start.
     clusters: LabelSelector,
-    /// The labels to set, in addition to the clusters' others.
+    /// The labels to set. The clusters keep their other labels.
     labels: Labels,
 }
 
@@ -91,14 +91,14 @@ pub(crate) enum PublishedRevision {
     New,
 }
 
-/// Maximum number of labels in the changes of all variants. Each took 245 bytes in 100,000 clusters.
+/// Maximum number of labels in the changes of all variants. Each label took 245 bytes in 100,000 clusters.
 const MOST_LABELS: usize = 5_000_000;
 
 const NO_ACT: &str =
     "a change has one of `approve`, `delete`, `deselect`, `edit`, `relabel`, `release` and `stop`";
 
 impl Checker<'_> {
-    /// Returns people's actions in the rollouts of this strategy, by time since the release.
+    /// Returns people's actions in this strategy's rollouts, ordered by time since the release.
     pub(super) fn changes(
         &mut self,
         written: &[ChangeFile],
@@ -107,7 +107,7 @@ impl Checker<'_> {
         world: &CheckedWorld,
     ) -> Vec<(SimDuration, Change)> {
         let mut changes = strategy.acts();
-        // The many labels of a large fleet are needed only for changes.
+        // The labels of a large fleet need much memory, so they are collected only if there are changes.
         let changing = if written.is_empty() {
             &[][..]
         } else {
@@ -143,7 +143,7 @@ impl Checker<'_> {
         changes
     }
 
-    /// Reports the problems of the changes that do not depend on the strategy.
+    /// Reports problems with the changes that do not depend on the strategy.
     pub(super) fn change_names(
         &mut self,
         written: &[ChangeFile],
@@ -193,7 +193,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Converts an entry to the changes that controllers see. `labels` are those of all clusters until then.
+    /// Converts an entry to the changes that controllers see. `labels` are the labels of all clusters before the
+    /// entry.
     fn acts(
         &mut self,
         change: &ChangeFile,
@@ -240,8 +241,8 @@ impl Checker<'_> {
         acts
     }
 
-    /// Converts a change of labels to the changes that controllers see. `labels` are those of all clusters until then.
-    /// `None`: all changes together have too many labels, which was reported.
+    /// Converts a change of labels to the changes that controllers see. `labels` are the labels of all clusters before
+    /// it. `None`: all changes together have too many labels, which was reported.
     fn relabelled(
         &mut self,
         relabel: &RelabelFile,

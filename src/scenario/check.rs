@@ -1,4 +1,4 @@
-//! One reading of an experiment file while it is checked, with the problems that were found.
+//! Checks an experiment file after it is read, and collects the problems.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -12,11 +12,11 @@ use crate::products::{Fleet, FleetGroup};
 use crate::results::MeasureError;
 use crate::world::{Distribution, Quantity, RateModel, WorldSpec};
 
-/// One reading of an experiment file that is being checked.
+/// An experiment file that is being checked.
 pub(crate) struct Checker<'a> {
     /// The file, with the values of the sweep inserted.
     pub(crate) context: Context<'a>,
-    /// Inventories by file, so that a sweep does not read them again for every value.
+    /// Inventories by file, so that a sweep does not read a file again for every value.
     pub(crate) inventories: &'a mut BTreeMap<String, Arc<Vec<InventoryCluster>>>,
     /// Number of labels in the changes of all variants so far.
     pub(crate) changed_labels: &'a mut usize,
@@ -36,7 +36,7 @@ impl<'a> DerefMut for Checker<'a> {
     }
 }
 
-/// A world, with the cluster groups that strategies need.
+/// A checked world, and the cluster groups that strategies need.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckedWorld {
     pub(crate) world: Arc<WorldSpec>,
@@ -56,8 +56,8 @@ impl CheckedWorld {
 }
 
 impl Checker<'_> {
-    /// Reads the file that a random quantity names. If that fails, a constant replaces the quantity for the other
-    /// checks.
+    /// Reads the file with the values of a random quantity, if it has one. If that fails, a constant replaces the
+    /// quantity so that other checks can continue.
     pub(super) fn resolve<Q: Quantity>(&mut self, path: &Path, model: &mut Distribution<Q>) {
         if matches!(model, Distribution::Unread(_)) {
             let read = model.clone().read_values(path, &mut self.context);
@@ -65,8 +65,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the path of a problem in a value that may be written in a short form; in the short form only the whole
-    /// value has a position.
+    /// Returns the path for a problem in a value that may be written in a short form. In the short form, only the
+    /// value as a whole has a position.
     pub(super) fn place(&self, path: Path, whole: &Path) -> Path {
         if self.is_set(&path) {
             path
@@ -75,7 +75,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns a parsed measure or limit. `None`: it is invalid, which is reported.
+    /// Returns a parsed measure or limit. `None`: it is invalid, which was reported.
     pub(super) fn parsed<T>(&mut self, path: &Path, read: Result<T, MeasureError>) -> Option<T> {
         read.map_err(|MeasureError { message, help }| self.report(path, message, &help))
             .ok()

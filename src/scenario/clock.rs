@@ -1,12 +1,10 @@
 //! Times of day: `startsAt`, and limits such as `completion_p95 < 06:00`.
 //!
-//! A time of day in a limit is its first occurrence after the start of the rollout. With days of the week, `startsAt:
-//! Fri 22:00` and `completion < Mon 06:00` are 56 h apart.
+//! A time of day in a limit means its first occurrence after the start of the rollout. With days of the week,
+//! `startsAt: Fri 22:00` and `completion < Mon 06:00` are 56 h apart.
 //!
-//! With a date, `startsAt: 2026-03-28 22:00 Europe/Berlin`, the windows of products have their times, and a night in
-//! which the clocks change is an hour shorter or longer.
-//!
-//! Left out: windows of outages and of the registry, which are durations from the start.
+//! Left out: dates, time zones and daylight saving time, which a simulated week does not have. The times of outages
+//! and registry settings are durations since the start.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -75,7 +73,7 @@ impl TryFrom<String> for StartTime {
     }
 }
 
-/// A time of day, on any day or on a day of the week.
+/// A time of day, optionally on a day of the week.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(try_from = "String")]
 pub(crate) struct ClockTime {
@@ -110,7 +108,7 @@ impl ClockTime {
         SimDuration::from_mins(u64::from(self.minute))
     }
 
-    /// Returns the minutes from this time to the next `end`, more than 0. `None`: only `end` has a day of the week.
+    /// Returns the minutes from this time to the next `end`, at least 1. `None`: only `end` has a day of the week.
     fn minutes_until(self, end: Self) -> Option<u32> {
         let (period, from, to) = match (self.day, end.day) {
             (Some(from), Some(to)) => (WEEK, from * DAY + self.minute, to * DAY + end.minute),
@@ -121,7 +119,7 @@ impl ClockTime {
     }
 }
 
-/// Parses a number of one or two digits below `limit`.
+/// Parses a number with one or two digits that is less than `limit`.
 fn number_below(limit: u32, text: &str) -> Option<u32> {
     let is_number = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok()?;
@@ -165,8 +163,8 @@ impl JsonSchema for StartTime {
     }
 }
 
-/// The limit with a duration in place of its time of day, which follows in brackets: `completion < 8h (06:00)`. A
-/// limit without a time of day is unchanged.
+/// Converts the time of day in a limit to a duration, and appends the time in brackets: `completion < 8h (06:00)`.
+/// Limits without a time of day do not change.
 ///
 /// # Errors
 /// Returns an error if the time of day is invalid, or if it cannot be converted to a duration.
@@ -185,7 +183,7 @@ pub(super) fn in_durations<'t>(
         Some(after) => colon + after,
         None => limit.len(),
     };
-    // `… >= 95% with 99% confidence` has no colon, so the whole part is the time.
+    // `… >= 95% with 99% confidence` has no colon, so the whole part is taken as the time.
     let written = limit[from..to].trim();
     let Some(end) = ClockTime::parse(written) else {
         return Err(MeasureError {
@@ -212,8 +210,8 @@ pub(super) fn in_durations<'t>(
     .into())
 }
 
-/// Returns whether a character is not part of a time of day. It must be ASCII, so that the text can be split next to
-/// it.
+/// Returns whether a character cannot be part of a time of day. The character must be ASCII, so that the text can be
+/// split next to it.
 const fn is_outside_of_time(c: char) -> bool {
     !c.is_ascii_alphanumeric() && c != ':' && c != ' '
 }
@@ -238,7 +236,7 @@ fn until(end: ClockTime, start: Option<&StartTime>) -> Result<SimDuration, Measu
     })
 }
 
-/// Reads a limit of an experiment that starts at this time of day.
+/// Parses a limit for an experiment that starts at this time of day.
 ///
 /// # Errors
 /// Returns an error with a fix if the limit is invalid.

@@ -23,11 +23,11 @@ pub(crate) enum DistributionFile {
     Cache(CacheSpec),
     /// Cells of Cloud Foundry, each of which downloads an image once for all of its instances.
     Cells(CellSpec),
-    /// Nodes serve their complete images to the other nodes of their cluster.
+    /// Nodes serve the images that they have completely to other nodes of their cluster.
     Spegel(SpegelSpec),
-    /// Peers that pass on pieces while they fetch, with Dragonfly's numbers.
+    /// Peers that pass on pieces while they download, with Dragonfly's parameters.
     Dragonfly(#[expect(dead_code, reason = "read again, over the product's defaults")] PiecesSpec),
-    /// Peers that pass on pieces while they fetch, with Kraken's numbers.
+    /// Peers that pass on pieces while they download, with Kraken's parameters.
     Kraken(#[expect(dead_code, reason = "as above")] PiecesSpec),
     /// Containers start before their image is present (eStargz, SOCI, Nydus, overlaybd).
     Lazy(LazyFile),
@@ -35,7 +35,7 @@ pub(crate) enum DistributionFile {
     PrePull(PrePullFile),
 }
 
-/// Lazy pulling.
+/// Settings of lazy pulling.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -43,11 +43,11 @@ pub(crate) struct LazyFile {
     #[serde(rename = "~spec")]
     #[cfg_attr(test, schemars(flatten))]
     spec: LazySpec,
-    /// Path of the image data to the nodes. By default directly.
+    /// Path of the image data to the nodes. Default: direct.
     via: Option<Box<DistributionFile>>,
 }
 
-/// Pre-pulling.
+/// Settings of pre-pulling.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -55,12 +55,12 @@ pub(crate) struct PrePullFile {
     #[serde(rename = "~spec")]
     #[cfg_attr(test, schemars(flatten))]
     spec: PrePullSpec,
-    /// Path of the image data to the nodes. By default directly.
+    /// Path of the image data to the nodes. Default: direct.
     via: Option<Box<DistributionFile>>,
 }
 
 impl Checker<'_> {
-    /// Returns the distribution without its mirrors.
+    /// Returns the checked distribution, without its mirrors.
     pub(super) fn distribution(
         &mut self,
         written: Option<&DistributionFile>,
@@ -75,7 +75,7 @@ impl Checker<'_> {
         spec
     }
 
-    /// Fills in the settings under one key, and those of its `via`.
+    /// Fills in the settings under the method's key, and those of its `via`.
     fn distribution_by(
         &mut self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! Checks `faults`: random quantities that must have a mean, and regional outages, which name regions and select
+//! Checks `faults`: random quantities must have a mean, and regional outages must name existing regions or select
 //! clusters by label.
 
 use super::check::Checker;
@@ -62,8 +62,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks alternating failures and repairs. Without means there would be no typical state at the start of the
-    /// rollout.
+    /// Checks alternating failures and repairs. Both need a mean, because otherwise there is no typical state at the
+    /// start of the rollout.
     fn renewal(&mut self, path: &Path, between: &mut DurationModel, repair: &mut DurationModel) {
         for (key, model) in [("between", &mut *between), ("repair", repair)] {
             let path = path.key(key);
@@ -157,7 +157,7 @@ impl Checker<'_> {
         self.brownout(path, outage.downlink);
     }
 
-    /// Checks applies that fail: in a share of the clusters, or in the named clusters.
+    /// Checks failing applies, which affect a share of the clusters or the named clusters.
     fn apply_fault(&mut self, path: &Path, fault: &mut ApplyFaultSpec, clusters: &[String]) {
         let has_share = self.is_set(&path.key("share"));
         if has_share != fault.clusters.is_empty() {
@@ -178,7 +178,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Applies fail only as they can under the product of a strategy.
+    /// Checks that failing applies are used only with products whose reaction to them is simulated.
     pub(super) fn apply_faults_of(
         &mut self,
         name: &str,

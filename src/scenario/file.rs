@@ -1,8 +1,8 @@
 //! The top level of the experiment file.
 //!
-//! Most settings are the types of [`crate::world`], which parse themselves. Editors also show the doc comments,
-//! through the JSON Schema. Alternatives are chosen by key (`rancherFleet: {…}`), so that every error has the right
-//! line.
+//! Most settings are types in [`crate::world`] that are deserialized directly. The doc comments also appear in the
+//! JSON Schema, where editors show them. Alternatives are chosen by key (`rancherFleet: {…}`), so that every error has
+//! the right line.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -33,20 +33,20 @@ use crate::world::{
 #[cfg_attr(test, derive(JsonSchema), schemars(title = "fleetsim experiment"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct ExperimentFile {
-    /// Short name of lowercase letters, digits and `-`; also names the results. By default the folder's name.
+    /// Short name of lowercase letters, digits and `-`; also names the results. Default: the folder's name.
     pub(crate) name: Option<String>,
     /// The question that the experiment answers, in one sentence.
     pub(crate) question: Option<String>,
-    /// Seed of all random numbers.
+    /// Seed for all random numbers.
     #[serde(default = "seed")]
     pub(crate) seed: u64,
-    /// Runs of every variant, each with its own random numbers. By default 20. With `precision` it is the smallest
-    /// number of runs, by default 10. The same replicate has the same random numbers in all variants.
+    /// Runs of every variant, each with its own random numbers. Default: 20. With `precision`, the minimum number of
+    /// runs (default: 10). The same replicate has the same random numbers in all variants.
     pub(crate) replicates: Option<u32>,
-    /// Required precision of the results. Runs are added to a variant until it is reached.
+    /// Required precision of the results. Runs are added to each variant until it is reached.
     pub(crate) precision: Option<TextOr<PrecisionFields>>,
-    /// Unknown constants of the model. `constants` draws all of them, so that intervals are total. By default every
-    /// constant has its value.
+    /// Uncertainty about the model's constants. `constants` draws all constants, so that intervals include their
+    /// uncertainty. Default: every constant keeps its value.
     pub(crate) uncertainty: Option<TextOr<UncertaintyFields>>,
     /// Simulated time after which a run ends. Clusters that are not ready by then are reported as unfinished.
     #[serde(default = "horizon")]
@@ -55,24 +55,24 @@ pub(crate) struct ExperimentFile {
     /// 22:00 Europe/Berlin`. The default of the zone is UTC. Limits may then end at a time of day: `completion_p95 <
     /// 06:00`. The windows of products need a date.
     pub(crate) starts_at: Option<StartTime>,
-    /// Number of clusters in all groups of `fleet`; each group takes a share.
+    /// Total number of clusters in all groups of `fleet`; each group gets a share.
     pub(crate) clusters: Option<u64>,
-    /// Groups of similar clusters. An experiment has this, `inventory`, or both.
+    /// Groups of similar clusters. An experiment has `fleet`, `inventory`, or both.
     pub(crate) fleet: Option<Vec<ClusterSpec>>,
-    /// Clusters as kubectl prints them: a file, or one with nodes and links added by label. The command is
-    /// `kubectl get clusters.fleet.cattle.io -A -o json`.
+    /// Clusters as kubectl prints them: a file, or a file with nodes and links set by label. The command is `kubectl
+    /// get clusters.fleet.cattle.io -A -o json`.
     pub(crate) inventory: Option<TextOr<InventoryFields>>,
-    /// Fleet's cluster groups, for partitions that name one.
+    /// Fleet's cluster groups, for partitions that refer to one.
     pub(crate) cluster_groups: Option<Vec<ClusterGroupFile>>,
     /// Links to the registry that several clusters share.
     pub(crate) regions: Vec<RegionSpec>,
     /// The registry that images are pulled from.
     pub(crate) registry: Option<RegistrySpec>,
-    /// Other registries, for images that name one.
+    /// Other registries, for images that refer to one.
     pub(crate) registries: Vec<NamedRegistry>,
-    /// Path of the images from the registry to the nodes. By default `{direct: {}}`.
+    /// Path of the images from the registry to the nodes. Default: `{direct: {}}`.
     pub(crate) distribution: Option<DistributionFile>,
-    /// Registries of a region that its clusters query first.
+    /// Registries within a region, which the region's clusters query first.
     pub(crate) mirrors: Vec<MirrorSpec>,
     /// Kubelet and container runtime of every node.
     pub(crate) node: Option<NodeSpec>,
@@ -81,22 +81,22 @@ pub(crate) struct ExperimentFile {
     /// The images and workloads that are rolled out.
     #[cfg_attr(test, schemars(required))]
     pub(crate) release: Option<ReleaseFile>,
-    /// Failures and defects. By default there are none.
+    /// Failures and defects. Default: none.
     pub(crate) faults: FaultSpec,
-    /// People's actions during a rollout, such as a stop. By default there are none.
+    /// People's actions during a rollout, such as stopping it. Default: none.
     pub(crate) changes: Vec<ChangeFile>,
-    /// Delays between the management cluster and a cluster, and the time to apply a revision. The defaults are those of
-    /// each product.
+    /// Delays between the management cluster and a cluster, and the time to apply a revision. Defaults depend on the
+    /// product.
     pub(crate) agent: Option<AgentSpec>,
-    /// API requests and delays of the rollout controller's loop. The defaults are those of each product.
+    /// API requests and delays of the rollout controller's loop. Defaults depend on the product.
     pub(crate) controller: Option<ControlLoop>,
-    /// The strategies to compare: a name of your own, and one product with its configuration.
+    /// The strategies to compare. Each has a name of your choice, and one product with its configuration.
     #[cfg_attr(test, schemars(required))]
     pub(crate) strategies: Option<Ordered<StrategyChoice>>,
-    /// Settings to vary: a path in this file, and its values. Several paths form a grid. A path into one strategy does
-    /// not affect the others.
+    /// Settings to vary: paths in this file, each with its values. Several paths form a grid. A path into one strategy
+    /// does not affect the others.
     pub(crate) sweep: Option<Ordered<Vec<Value>>>,
-    /// Limits that the results must meet, e.g. `completion_p95 < 4h`. Otherwise the program exits with 99.
+    /// Limits that the results must meet, e.g. `completion_p95 < 4h`. If one is not met, the program exits with 99.
     pub(crate) assert: Option<Vec<TextOr<AssertionFields>>>,
     /// The search of `fleetsim plan` for the best setting that meets the limits.
     pub(crate) plan: Option<PlanFile>,

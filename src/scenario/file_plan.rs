@@ -18,31 +18,30 @@ use crate::units::serial::Ordered;
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct PlanFile {
-    /// Limits that a setting must meet, e.g. `registry.egress_p99 < 8 Gbit/s`. By default those of `assert`. `==` and
+    /// Limits that a setting must meet, e.g. `registry.egress_p99 < 8 Gbit/s`. Default: those in `assert`. `==` and
     /// `!=` compare every run, without a statistic.
     pub(crate) limits: Option<Vec<String>>,
-    /// The candidates: a path below `strategies`, and its values or a range. By default those paths of `sweep`. The
-    /// setting to minimise or maximise may also be one of the world. `strategies.NAME: auto` searches the settings of
-    /// its product.
+    /// Candidates: paths below `strategies`, each with values or a range. Default: those paths in `sweep`. The setting
+    /// to minimise or maximise may also be one of the world. `strategies.NAME: auto` searches the settings of that
+    /// strategy's product.
     pub(crate) search: Option<Ordered<SearchFile>>,
-    /// A measure with its statistic over the runs, or a swept or searched setting, to minimise. By default
+    /// Quantity to minimise: a measure with its statistic, or a swept or searched setting. Default:
     /// `reachable_ready_median`.
     pub(crate) minimise: Option<String>,
     /// A swept or searched setting to maximise, instead of `minimise`.
     pub(crate) maximise: Option<String>,
-    /// Confidence of each comparison; at least 50% and less than 100%.
+    /// Confidence of each comparison, at least 50% and less than 100%.
     pub(crate) confidence: Share,
-    /// Values of the objective that differ by a smaller share count as equal.
+    /// Values of the objective that differ by a smaller share than this count as equal.
     pub(crate) indifference: Share,
-    /// Number of runs in which the recommended setting must have met all limits. By default 59, which show with 95%
-    /// confidence that 95% of all runs meet them; with another `confidence` as many as it needs.
+    /// Number of runs in which the recommended setting must have met all limits. Default: 59, which show with 95%
+    /// confidence that 95% of all runs meet the limits; with another `confidence`, the number that it needs.
     pub(crate) confirm: Option<u32>,
-    /// Maximum number of settings of each strategy and world that are tried. The search then chooses them, and the
-    /// plan shows the front of time against load and exposure with the present setting. By default all are tried, and
-    /// with `auto` 100.
+    /// Maximum number of settings to try for each strategy and world. The search then chooses them, and the plan shows
+    /// the front of time against load and exposure together with the current setting. Default: all settings are tried,
+    /// or 100 with `auto`.
     pub(crate) tries: Option<u32>,
-    /// Maximum number of runs. The search then stops and reports the best setting so far. By default there is no
-    /// limit.
+    /// Maximum number of runs. The search then stops and reports the best setting so far. Default: no limit.
     pub(crate) runs: Option<u64>,
 }
 
@@ -62,25 +61,25 @@ impl Default for PlanFile {
     }
 }
 
-/// The keyword for the settings of a product's strategies.
+/// The keyword for searching the settings of a strategy's product.
 pub(super) const AUTO: &str = "auto";
 
-/// The values of a path: a list as in a sweep, or a range. They are taken from the tree, where their positions are
-/// known; deserializing them here only detects other kinds of values.
+/// The values of a path: a list as in a sweep, or a range. They are read from the tree, which has their positions;
+/// deserialization only rejects other kinds of values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SearchFile;
 
-/// Values from one to another, each greater than the previous one by the same ratio.
+/// A range of values with a constant ratio between consecutive ones.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read for its errors alone, see `SearchFile`")]
 struct RangeFile {
-    /// The lower end, e.g. `1%`.
+    /// The lower end of the range, e.g. `1%`.
     from: Value,
-    /// The upper end, in the same unit.
+    /// The upper end of the range, in the same unit.
     to: Value,
-    /// Number of values, both ends included. Values that round to the same whole number count once.
+    /// Number of values, including both ends. Values that round to the same whole number count once.
     steps: u32,
 }
 

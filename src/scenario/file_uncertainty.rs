@@ -1,4 +1,4 @@
-//! `uncertainty` as written: the unknown constants, the number of draws, and the user's own ranges.
+//! `uncertainty` as written: the uncertain constants, the number of draws, and the user's own ranges.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 use crate::document::text_or::FromText;
 use crate::units::serial::Ordered;
 
-/// Default number of draws: the minimum and the maximum of 39 enclose the next draw with a probability of 38/40 = 95
-/// %.
+/// Default number of draws: the minimum and the maximum of 39 draws enclose another draw with a probability of 38/40 =
+/// 95 %.
 const DRAWS: u32 = 39;
 
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UncertaintyFields {
-    /// Number of draws of the constants; 0 to 10000. Each draw is a run of every variant.
+    /// Number of draws of the constants, from 0 to 10000. Each draw is a run of every variant.
     #[serde(default = "draws")]
     pub(crate) draws: u32,
-    /// Constants that you know and that do not vary. Paths are those that `fleetsim assumptions` prints.
+    /// Constants that you know and that do not vary. Use the paths that `fleetsim assumptions` prints.
     #[serde(default)]
     pub(crate) known: Vec<String>,
-    /// Ranges of your own: the path of a constant, and `{low: …, high: …}`.
+    /// Your own ranges: the path of a constant, and `{low: …, high: …}`.
     #[serde(default)]
     #[cfg_attr(
         test,
@@ -35,9 +35,9 @@ pub(crate) struct UncertaintyFields {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UncertainRange {
-    /// The minimum, as an experiment would write it.
+    /// The minimum plausible value, as an experiment would write it.
     pub(crate) low: RangeEnd,
-    /// The maximum.
+    /// The maximum plausible value, as an experiment would write it.
     pub(crate) high: RangeEnd,
 }
 
@@ -46,9 +46,9 @@ pub(crate) struct UncertainRange {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(untagged)]
 pub(crate) enum RangeEnd {
-    /// With a unit.
+    /// An end with a unit.
     Text(String),
-    /// Without a unit.
+    /// An end without a unit.
     Number(f64),
 }
 

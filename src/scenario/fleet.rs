@@ -21,39 +21,39 @@ use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::world::{ClusterSpec, FactorModel, GapSpec, MOST_NODES, RegionSpec};
 
-/// Minimum mean of a link's gaps, in seconds, because each gap is an event.
+/// Minimum mean length of a link's gaps, in seconds, because each gap is an event.
 const SHORTEST_GAP: f64 = 0.01;
 
-/// Maximum number of nodes of a whole fleet, which limits a run's memory.
+/// Maximum number of nodes in a whole fleet, which limits a run's memory.
 const MOST_NODES_IN_ALL: f64 = 1e7;
 
-/// An inventory, and settings that it does not contain.
+/// An inventory, and settings that the inventory does not contain.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct InventoryFields {
-    /// JSON or YAML as `kubectl get clusters.fleet.cattle.io -A -o json` prints it, or a table. A table is CSV and ends
-    /// in `.csv`.
+    /// Output of `kubectl get clusters.fleet.cattle.io -A -o json` (JSON or YAML), or a table. A table is CSV and its
+    /// name ends in `.csv`.
     pub(crate) file: String,
-    /// Fleet's workspace whose clusters are targets of the bundle. Default: `fleet-default` if there are several.
+    /// Fleet's workspace with the bundle's targets. Default: `fleet-default` if there are several.
     pub(crate) namespace: Option<String>,
-    /// A GitRepo: its namespace and `spec.targets` decide which clusters are targets.
+    /// A GitRepo, whose namespace and `spec.targets` determine the targets.
     pub(crate) git_repo: Option<String>,
-    /// JSON or YAML as `kubectl get clustergroups.fleet.cattle.io -A -o json` prints it.
+    /// Output of `kubectl get clustergroups.fleet.cattle.io -A -o json` (JSON or YAML).
     pub(crate) cluster_groups: Option<String>,
-    /// Rules by label. A field comes from the first rule that selects the cluster and sets the field.
+    /// Rules by label. A setting comes from the first rule that selects the cluster and has the setting.
     #[serde(default)]
     pub(crate) links: Vec<LinkRule>,
     /// Settings of clusters for which no rule sets them.
     pub(crate) default: Option<LinkFields>,
 }
 
-/// Settings of the clusters that a selector selects.
+/// Settings for the clusters that match a selector.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct LinkRule {
-    /// A Kubernetes label selector; `{}` selects all.
+    /// A Kubernetes label selector; `{}` selects all clusters.
     selector: LabelSelector,
     #[serde(rename = "~fields")]
     #[cfg_attr(test, schemars(flatten))]
@@ -68,7 +68,7 @@ pub(crate) struct ClusterGroupFile {
     #[serde(rename = "~group")]
     #[cfg_attr(test, schemars(flatten))]
     group: ClusterGroup,
-    /// The clusters that belong to the group. Without a selector, the group is empty.
+    /// Selects the clusters in the group. Without a selector, the group is empty.
     selector: Option<LabelSelector>,
 }
 
@@ -86,7 +86,7 @@ impl FromText for InventoryFields {
 }
 
 impl Checker<'_> {
-    /// Returns the inventory's clusters in its order, then the groups' in the file's order.
+    /// Returns the clusters: first the inventory's in its order, then those of the groups in the file's order.
     pub(super) fn clusters(
         &mut self,
         fleet: Option<&[ClusterSpec]>,
@@ -230,7 +230,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the guessed links of clusters that neither a group nor the inventory specifies.
+    /// Returns the guessed links of clusters for which neither a group nor the inventory specifies the link.
     pub(super) fn guessed_links(&self, clusters: &[ClusterSpec], target: &str) -> Vec<GuessedLink> {
         let guess = ClusterSpec::default();
         let place = if self.is_set(&Path::of("inventory")) {
@@ -269,7 +269,7 @@ impl Checker<'_> {
         links
     }
 
-    /// Returns whether a group, or the default of the inventory, does not set a field of the link.
+    /// Returns whether a group, or the default of the inventory, leaves a field of the link unset.
     fn is_open(&self, field: &str) -> bool {
         let mut places = Vec::new();
         if let Some(groups) = self.tree.get(&Path::of("fleet")) {
@@ -285,7 +285,7 @@ impl Checker<'_> {
             .any(|path| !self.is_set(&path.key(field)) && !self.is_set(&path.key("site")))
     }
 
-    /// Checks the settings for clusters of a group or an inventory.
+    /// Checks the settings for a group's or an inventory's clusters.
     fn link_fields(&mut self, path: &Path, fields: &LinkFields, regions: &[String]) -> LinkFields {
         let mut fields = fields.clone();
         if let Some(nodes) = &mut fields.nodes {
@@ -321,7 +321,7 @@ impl Checker<'_> {
         fields
     }
 
-    /// Reads the inventory. `None`: the file cannot be read or has no clusters.
+    /// Reads the inventory. `None`: the file cannot be read or has no clusters, which was reported.
     fn inventory(
         &mut self,
         written: &InventoryFields,
@@ -372,7 +372,7 @@ impl Checker<'_> {
             };
             default.apply(&mut spec);
             own_link(cluster, regions).apply(&mut spec);
-            // The first rule takes precedence, so it is applied last.
+            // The first matching rule takes precedence, so it is applied last.
             for rule in rules.iter().rev() {
                 if rule.selector.matches(&cluster.labels) {
                     rule.fields.apply(&mut spec);
@@ -383,7 +383,7 @@ impl Checker<'_> {
         Some(specs)
     }
 
-    /// Reports the first region that a table names and that does not exist.
+    /// Reports the first region in a table that does not exist.
     fn regions_of_rows(&mut self, found: &[&InventoryCluster], regions: &[String]) {
         for cluster in found {
             let Some(name) = &cluster.link.region else {
@@ -402,7 +402,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the cluster groups of a workspace. A file that cannot be read is reported with the experiment's groups.
+    /// Returns the cluster groups in a workspace. If their file cannot be read, this is reported with the experiment's
+    /// groups.
     fn groups_of_inventory(&mut self, written: &InventoryFields, space: &str) -> Vec<FleetGroup> {
         let Some(name) = &written.cluster_groups else {
             return Vec::new();
@@ -413,7 +414,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns a workspace and its clusters.
+    /// Returns the requested or default workspace, and its clusters.
     fn of_workspace<'c>(
         &mut self,
         clusters: &'c [InventoryCluster],
@@ -469,7 +470,7 @@ impl Checker<'_> {
         Some(clusters)
     }
 
-    /// Checks that a selector is valid and selects at least one of the clusters.
+    /// Checks that a selector is valid and selects at least one cluster.
     pub(in crate::scenario) fn selector(
         &mut self,
         path: &Path,
@@ -491,7 +492,7 @@ impl Checker<'_> {
         Some(checked)
     }
 
-    /// Returns the groups of the file, then of the inventory.
+    /// Returns the groups in the file, then those in the inventory.
     pub(super) fn groups(
         &mut self,
         written: Option<&[ClusterGroupFile]>,
@@ -514,10 +515,10 @@ impl Checker<'_> {
         if let Some(name) = inventory.and_then(|inventory| inventory.cluster_groups.as_ref())
             && let Some(source) = self.file(name, &Path::of("inventory").key("clusterGroups"))
         {
-            // The clusters of the inventory come first, with their namespace as their group.
+            // The clusters of the inventory come first. Their `group` is their namespace.
             let space = clusters.first().map_or("", |cluster| &cluster.group);
             match inventory::groups(&source, space) {
-                // A group of a real inventory may be empty; a group written for this experiment must not be.
+                // A group in a real inventory may be empty; a group written for this experiment must not be.
                 Ok(found) => groups.extend(found),
                 Err(problems) => self.problems.extend(problems),
             }
@@ -526,7 +527,7 @@ impl Checker<'_> {
         groups
     }
 
-    /// Returns whether the selector of a group is valid. If not, it is reported, unless it was reported before.
+    /// Returns whether the group's selector is valid. If it is not, this is reported once.
     fn is_group_valid(&mut self, (group, selector): &FleetGroup) -> bool {
         let Some(Err(error)) = selector.as_ref().map(LabelSelector::check) else {
             return true;
@@ -544,19 +545,19 @@ impl Checker<'_> {
     }
 }
 
-/// A rule whose selector and settings are valid.
+/// A rule with a valid selector and valid settings.
 struct CheckedRule {
     selector: CheckedSelector,
     fields: LinkFields,
 }
 
-/// Returns whether clusters can have this number of nodes.
+/// Returns whether this is a valid number of nodes for clusters.
 fn is_number_of_nodes(nodes: &FactorModel) -> bool {
     let is_broken = matches!(nodes, FactorModel::Constant(count) if count.get().fract() != 0.0);
     !is_broken && (1.0..=f64::from(MOST_NODES)).contains(&nodes.mean())
 }
 
-/// Returns the settings that an inventory has for a cluster itself.
+/// Returns the settings that the inventory contains for a cluster.
 fn own_link(cluster: &InventoryCluster, regions: &[String]) -> LinkFields {
     let mut link = cluster.link.clone();
     if let Some(name) = &link.region {

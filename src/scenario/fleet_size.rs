@@ -1,22 +1,23 @@
-//! Number of clusters of each group of `fleet`: by the ranges of its name, its own count, or its share of all.
+//! Determines the number of clusters in each group of `fleet`, from the ranges in its name, its own count, or its
+//! share of all clusters.
 
 use super::check::Checker;
 use super::names::{self, LONGEST_NAME, MOST_NAMES};
 use crate::document::path::Path;
 use crate::world::{ClusterSpec, CountOrPercent};
 
-/// Number of clusters that a group's `clusters` yields.
+/// The number of clusters according to a group's `clusters`.
 pub(super) enum GroupSize {
-    /// Not written: the ranges in the name determine it.
+    /// `clusters` is not set, so the ranges in the name determine the number.
     ByName,
-    /// A fixed number.
+    /// A fixed number of clusters.
     Count(u64),
-    /// Invalid, which was reported.
+    /// `clusters` is invalid, which was reported.
     Wrong,
 }
 
 impl Checker<'_> {
-    /// Returns the number of clusters of each group.
+    /// Returns the number of clusters in each group.
     pub(super) fn group_sizes(
         &mut self,
         groups: &[ClusterSpec],
@@ -44,7 +45,7 @@ impl Checker<'_> {
         sizes
     }
 
-    /// Returns the size of a group in a file that does not give the number of clusters of the fleet.
+    /// Returns the size of a group when the file does not set the total number of clusters.
     fn group_size(&mut self, index: usize, group: &ClusterSpec) -> GroupSize {
         match group.clusters {
             None => GroupSize::ByName,
@@ -60,7 +61,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the share of each group in `all` clusters, in percent. `None`: a problem was reported.
+    /// Returns each group's share of `all` clusters in percent. `None`: a problem was reported.
     fn shares(&mut self, groups: &[ClusterSpec], all: u64) -> Option<Vec<u64>> {
         let fleet = Path::of("fleet");
         let top = Path::of("clusters");
@@ -141,9 +142,9 @@ impl Checker<'_> {
     }
 }
 
-/// Apportions `all` clusters by shares in percent, with the divisor method of Webster and Sainte-Laguë: each further
-/// cluster goes to the group with the largest share / (2 x clusters it has + 1). Unlike rounding each group, it never
-/// removes a cluster from a group as the fleet grows, so a larger fleet contains all clusters of a smaller one.
+/// Distributes `all` clusters by shares in percent, with the divisor method of Webster and Sainte-Laguë: each further
+/// cluster goes to the group with the largest share / (2 x its clusters + 1). Unlike rounding, this never removes a
+/// cluster from a group as the fleet grows, so a larger fleet contains all clusters of a smaller one.
 fn apportion(all: u64, shares: &[u64]) -> Vec<u64> {
     let mut sizes = vec![0_u64; shares.len()];
     for _ in 0..all {

@@ -1,5 +1,5 @@
-//! Checks the settings that apply to all variants of an experiment: its name, the number of runs, the size of its
-//! sweep, and its limits. Command-line options override the settings in the file.
+//! Checks the settings that apply to all variants of an experiment: name, number of runs, size of the sweep, and
+//! limits. Command-line options override the settings in the file.
 
 use std::path::Path as FsPath;
 
@@ -17,23 +17,24 @@ use crate::results::MOST_VARIANTS;
 
 const REPLICATES: u32 = 20;
 const MOST_REPLICATES: u32 = 100_000;
-/// Corresponds to about 4 GB of memory. Variants that differ only in strategy share a world.
+/// Maximum total number of clusters in all distinct worlds, about 4 GB of memory. Variants that differ only in
+/// strategy share a world.
 const MOST_CLUSTERS_IN_ALL: usize = 10_000_000;
-/// Limit of variants times clusters, because some strategies keep a note on each cluster.
+/// Maximum total number of clusters in all variants, because some strategies store a note for each cluster.
 const MOST_TARGETS_IN_ALL: usize = 100_000_000;
 
-/// Values of the command line that override those of the file.
+/// Values from the command line that override the file's values.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
-    /// Seed of all random numbers. `None`: the value in the file.
+    /// Seed for all random numbers. `None`: the value in the file.
     pub seed: Option<u64>,
     /// Number of runs of every variant. `None`: the value in the file.
     pub replicates: Option<u32>,
-    /// Values at paths of the file: `registry.egress=unlimited`.
+    /// Values at paths in the file, such as `registry.egress=unlimited`.
     pub set: Vec<String>,
 }
 
-/// Returns the name of a folder, for an experiment without a name.
+/// Returns the folder's name, for an experiment without a name.
 fn name_of_folder(folder: &FsPath) -> String {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     match folder.file_name() {
@@ -42,7 +43,7 @@ fn name_of_folder(folder: &FsPath) -> String {
     }
 }
 
-/// Returns whether an experiment can have this name.
+/// Returns whether this is a valid name for an experiment.
 fn is_experiment_name(name: &str) -> bool {
     let is_plain = name
         .bytes()
@@ -69,7 +70,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that the strategy named by a setting exists.
+    /// Checks that a strategy named in a setting exists.
     pub(super) fn strategy_name(
         &mut self,
         path: &Path,
@@ -86,7 +87,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks all settings of the experiment as a whole. `is_search`: its variants are the candidates of a plan.
+    /// Checks the settings of the experiment as a whole. `is_search`: whether the variants are the candidates of a
+    /// plan.
     pub(super) fn header(
         &mut self,
         file: &ExperimentFile,
@@ -149,7 +151,7 @@ impl Checker<'_> {
     }
 
     /// Rejects a sweep with too many variants, or with worlds that need too much memory. Returns whether the sweep can
-    /// run.
+    /// be run.
     pub(super) fn sweep_size(&mut self, variants: usize, axes: &[Axis], clusters: usize) -> bool {
         let mut worlds: usize = 1;
         for axis in axes {

@@ -1,5 +1,5 @@
-//! Loads an experiment from its path: all its variants, or all its problems. The functions differ in how they find the
-//! files.
+//! Loads an experiment from its path: all its variants, or all its problems. The functions differ in where the files
+//! come from.
 //!
 //! [`Loader`] reads the files and creates the variants.
 
@@ -11,7 +11,7 @@ use super::loader::{FILE, Loader, Purpose};
 use crate::document::files::{Files, InputFile, OpenFile};
 use crate::document::problem::LoadError;
 
-/// Reads and checks an experiment. `path` is its folder, which contains `experiment.yaml`, or the file itself.
+/// Reads and checks an experiment. `path` is the file, or a folder with an `experiment.yaml`.
 ///
 /// # Errors
 /// Returns all problems, with positions and fixes.
@@ -19,7 +19,8 @@ pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadErro
     begin(Purpose::Run, None, path, overrides)?.finish()
 }
 
-/// Like [`load`], for the file of an experiment that `open` finds at `path`, with all files that it refers to.
+/// Reads and checks an experiment like [`load`], but uses `open` to read its file at `path` and all files that it
+/// refers to.
 ///
 /// # Errors
 /// See [`load`].
@@ -31,8 +32,8 @@ pub fn load_with(
     begin(Purpose::Run, Some(open), path, overrides)?.finish()
 }
 
-/// Reads and checks an experiment again with other `overrides`, using only the files that it was read from before; the
-/// first of them is the experiment's own.
+/// Reads and checks an experiment again with other `overrides`. Uses only the files that were read before; the first
+/// of them is the experiment's own file.
 ///
 /// # Errors
 /// Returns all problems, with positions and fixes.
@@ -50,12 +51,12 @@ pub fn load_again(
 /// [`Plan`](super::Plan) even if the file has no `plan`.
 ///
 /// # Errors
-/// Returns all problems, with positions and fixes; also an error if there is nothing to choose from.
+/// Returns all problems, with positions and fixes. Having fewer than two candidates is also an error.
 pub fn load_plan(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
     begin(Purpose::Plan, None, path, overrides)?.finish()
 }
 
-/// Reads the file of an experiment. Returns it with its folder, and the name for error messages.
+/// Reads the file of an experiment. Returns a loader with its folder, and the file's name for error messages.
 pub(super) fn begin(
     purpose: Purpose,
     open: Option<OpenFile>,
@@ -72,8 +73,8 @@ pub(super) fn begin(
         .filter(|parent| !parent.as_os_str().is_empty());
     let folder = parent.unwrap_or(FsPath::new(".")).to_owned();
     let shown = file_path.display().to_string();
-    // Provenance uses only the name of the file, so that results do not depend on the folder in which the program was
-    // started.
+    // Provenance contains only the name of the file, so that results do not depend on the folder in which the program
+    // was started.
     let name = file_path
         .file_name()
         .map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());

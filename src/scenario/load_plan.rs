@@ -1,4 +1,4 @@
-//! The part of reading an experiment that handles its `plan`.
+//! Reads the `plan` of an experiment.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ use crate::document::text_or::TextOr;
 use crate::document::tree::Node;
 use crate::results::{Limit, MeasureError, Objective, Setting};
 
-/// Minimum number of settings for a search with a number of tries.
+/// Minimum value of `tries` for a search.
 const FEWEST_TRIES: u32 = 5;
 
 /// The default objective.
 const OBJECTIVE: &str = "reachable_ready_median";
 
-/// Share of all runs that must be shown to meet the limits, unless `confirm` is given.
+/// Share of all runs for which the plan must show that they meet the limits, unless `confirm` is set.
 const SHOWN: f64 = 0.95;
 
-/// Returns the number of runs that must all meet a limit, to show with this confidence that [`SHOWN`] of all runs meet
-/// it: 59 for 95 %.
+/// Returns the number of runs that must all meet a limit to show with this confidence that [`SHOWN`] of all runs meet
+/// it. For 95 %, it is 59.
 fn runs_to_confirm(confidence: f64) -> u32 {
     (libm::log(1.0 - confidence) / libm::log(SHOWN))
         .ceil()
@@ -35,7 +35,7 @@ fn runs_to_confirm(confidence: f64) -> u32 {
 }
 
 impl Loader {
-    /// Replaces the sweep's values by the candidates.
+    /// Replaces the values of the sweep with the candidates.
     pub(super) fn put_candidates(&mut self) {
         self.put_auto();
         let (tree, problems) = with_candidates(&self.tree);
@@ -47,7 +47,7 @@ impl Loader {
 }
 
 impl Checker<'_> {
-    /// Returns the goal of the search, with its defaults.
+    /// Returns the goal of the search, with defaults filled in.
     pub(super) fn plan(
         &mut self,
         file: &ExperimentFile,
@@ -79,7 +79,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the limits of the plan, or those that the experiment asserts for all strategies.
+    /// Returns the limits of the plan. Without them, returns the limits that the experiment asserts for all
+    /// strategies.
     fn plan_limits(
         &mut self,
         file: &ExperimentFile,
@@ -108,7 +109,7 @@ impl Checker<'_> {
                         );
                     }
                 } else if let Ok(limit) = clocked_limit(&asserted.limit, file.starts_at.as_ref()) {
-                    // An invalid limit is reported where it is asserted.
+                    // An invalid limit is already reported where it is asserted.
                     limits.push((at, limit));
                 }
             }
@@ -123,7 +124,7 @@ impl Checker<'_> {
         limits.into_iter().map(|(_, limit)| limit).collect()
     }
 
-    /// Checks the numbers of the plan.
+    /// Checks the numeric settings of the plan.
     fn plan_numbers(&mut self, written: &PlanFile) {
         let path = Path::of("plan");
         if !(0.5..1.0).contains(&written.confidence.get()) {
@@ -140,7 +141,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that a limit opposes the objective of a search.
+    /// Checks that some limit opposes the objective of a search.
     fn opposing_limits(&mut self, objective: &Objective, limits: &[Limit]) {
         let path = Path::of("plan");
         if !objective.is_time() && limits.is_empty() {
@@ -206,7 +207,7 @@ impl Checker<'_> {
             .any(|(key, _)| key.text == text)
     }
 
-    /// Checks that the values of the setting to minimise or to maximise have an order.
+    /// Checks that the values of the setting to minimise or maximise can be ordered.
     fn order_of_values(&mut self, objective: &Objective, axes: &[Axis]) {
         let Some(axis) = axes
             .iter()
@@ -237,7 +238,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that there are several candidates in each world, and that the budget `runs` is sufficient to run each.
+    /// Checks that each world has several candidates, and that `runs` is sufficient to run each candidate.
     /// `is_complete`: no candidate has a problem.
     pub(super) fn something_to_choose(
         &mut self,
@@ -272,7 +273,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that a budget of runs is sufficient to run each candidate, or each that is tried.
+    /// Checks that the budget of runs is sufficient to run each candidate, or each candidate that is tried.
     fn enough_runs(&mut self, experiment: &Experiment, worlds: usize, runs: u64) {
         let at = Path::of("plan").key("runs");
         let candidates = experiment.variants.len();
@@ -302,7 +303,8 @@ fn default_objective() -> Objective {
     Objective::parse(OBJECTIVE).expect("the default is a measure")
 }
 
-/// Returns the number of variants in each world, by the values of its settings, excluding the setting to optimise.
+/// Returns the number of variants in each world. A world is identified by the values of its settings, without the
+/// setting to optimise.
 fn candidates_by_world(
     variants: &[Variant],
     objective: Option<&Objective>,

@@ -1,7 +1,7 @@
-//! Reads an experiment: its file with the values of `--set`, the strategies as their products read them, and all
-//! checks. [`super::variants`] creates the variants.
+//! Reads an experiment: parses its file and the values of `--set`, lets products parse their strategies, and performs
+//! all checks. [`super::variants`] creates the variants.
 //!
-//! The file must be valid as it stands, even if every variant replaces a value. An error of the file is reported once,
+//! The file must be valid by itself, even if every variant replaces a value. An error in the file is reported once,
 //! not once for each variant.
 
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ use crate::world::AgentSpec;
 /// The name of the file in an experiment's folder.
 pub(super) const FILE: &str = "experiment.yaml";
 
-/// The variants to create: all that the file compares, or the candidates of its plan.
+/// Which variants to create: those that the file compares, or the candidates of its plan.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Purpose {
     Run,
@@ -44,7 +44,7 @@ pub(super) enum Purpose {
 #[derive(Clone, Debug)]
 pub(super) struct Loader {
     purpose: Purpose,
-    /// The experiment's folder, and its file as the user named it.
+    /// The experiment's folder. The file as the user named it is in the next field.
     folder: PathBuf,
     shown: String,
     overrides: Overrides,
@@ -61,11 +61,11 @@ pub(super) struct Loader {
     pub(super) problems: Vec<Problem>,
     /// Notes on the strategy that is being checked.
     pub(super) notes: Vec<String>,
-    /// Worlds whose fleets are the targets of strategies.
+    /// Worlds whose fleets contain only the targets of a strategy.
     targeted: TargetedWorlds,
-    /// Constants with other values than in the file, by index of the factor.
+    /// Constants with values other than those in the file, by index of the factor.
     pub(super) levels: Vec<(usize, Level)>,
-    /// Ranges of constants that the user gives.
+    /// Ranges of constants that the user has set.
     pub(super) ranges: StatedRanges,
 }
 
@@ -76,14 +76,14 @@ struct PartOfFile {
     source: Arc<Source>,
 }
 
-/// The text of an error in a value.
+/// The message of an error in a value.
 struct ErrorWords {
     field: String,
     message: String,
     help: Option<String>,
 }
 
-/// One reading of the file, with the values of a sweep inserted.
+/// The parsed experiment file, with the values of a sweep inserted.
 pub(super) struct ReadExperiment {
     pub(super) tree: Node,
     pub(super) file: ExperimentFile,
@@ -91,12 +91,12 @@ pub(super) struct ReadExperiment {
     struck: Vec<Path>,
 }
 
-/// The parts that the variants of an experiment share.
+/// Everything that the variants of an experiment share.
 pub(super) struct VariantGrid {
     pub(super) axes: Vec<Axis>,
-    /// The worlds that were checked.
+    /// The worlds that have been checked, by their point in the sweep.
     pub(super) worlds: BTreeMap<Point, CheckedWorld>,
-    /// The errors of the unchanged file, which variants do not report again.
+    /// The errors in the unchanged file, which are not reported again for variants.
     pub(super) base_errors: Vec<String>,
 }
 
@@ -104,11 +104,11 @@ pub(super) struct VariantGrid {
 pub(super) struct ReadStrategy {
     path: Path,
     pub(super) product: &'static ProductEntry,
-    /// `None`: it could not be parsed.
+    /// The parsed configuration. `None`: the strategy could not be parsed.
     configuration: Option<Configuration>,
 }
 
-/// The text of an experiment that was parsed.
+/// The text of a parsed experiment.
 struct ExperimentSource {
     /// The file, followed by the arguments of `--set`.
     source: Arc<Source>,
@@ -118,7 +118,7 @@ struct ExperimentSource {
 }
 
 impl ExperimentSource {
-    /// Reads the file `name` of `files`, which is at a path.
+    /// Reads the file at `path`, which `files` records under `name`.
     fn read(
         files: &mut Files,
         name: &str,
@@ -128,7 +128,7 @@ impl ExperimentSource {
         let source = match files.read_as(name, path) {
             Ok(source) => source,
             Err(message) => {
-                // If the file exists, the message contains the fix.
+                // If the file exists, the error message already contains the fix.
                 let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
                 let problem = Problem::of_file(&path.display().to_string(), message);
                 return Err(Box::new(
@@ -159,7 +159,7 @@ impl ExperimentSource {
 }
 
 impl Loader {
-    /// Reads the file `name` of `files`, which is at a path.
+    /// Creates a loader for the file at `file_path`, which `files` records under `name`.
     pub(super) fn of(
         purpose: Purpose,
         mut files: Files,
@@ -203,7 +203,7 @@ impl Loader {
         Ok(loader)
     }
 
-    /// Returns the checked experiment, with the parts that its results need.
+    /// Returns the checked experiment, including the parts that only its results need.
     pub(super) fn finish(mut self) -> Result<Experiment, LoadError> {
         let experiment = self.checked()?;
         let settings = SettingsInForce::of(&self.source, self.file_ends, &self.tree);
@@ -216,7 +216,7 @@ impl Loader {
         })
     }
 
-    /// Returns the parts of the checked experiment that its runs need.
+    /// Returns the checked experiment with the parts that its runs need.
     pub(super) fn checked(&mut self) -> Result<Experiment, LoadError> {
         match self.experiment() {
             Some(experiment) if self.problems.is_empty() => Ok(experiment),
@@ -230,7 +230,7 @@ impl Loader {
         }
     }
 
-    /// Inserts the values of `--set`.
+    /// Inserts the values given with `--set`.
     fn put_set_values(&mut self) {
         for value in self.set.clone() {
             let SetValue { path, key_at, node } = &*value;
@@ -245,7 +245,7 @@ impl Loader {
         }
     }
 
-    /// Returns the problem with a path below a value that has no fields.
+    /// Returns the problem with a path that leads below a value without fields.
     pub(super) fn no_setting(
         &self,
         path: &Path,
@@ -259,7 +259,7 @@ impl Loader {
             .with_help("indices count from 0, and only maps have settings inside")
     }
 
-    /// Reports a problem of a setting at its key. `field`: the name that messages use.
+    /// Reports a problem with a setting at its key. `field`: the name used in messages.
     pub(super) fn report_at(&mut self, field: &str, problem: PathProblem) {
         let PathProblem { path, problem } = problem;
         let place = self.tree.key_place(&path);
@@ -267,8 +267,8 @@ impl Loader {
         self.problems.push(found.with_help(problem.help));
     }
 
-    /// Copies the parts of products' files that the sweep's paths lead into to the experiment, where they replace
-    /// those of the file. Unreadable files are reported later.
+    /// Copies parts of products' files into the experiment if paths of the sweep lead into them. The copies replace
+    /// the parts in the files. Unreadable files are reported later.
     fn put_parts_of_files(&mut self) {
         let (axes, _) = sweep::axes(&self.tree);
         for axis in &axes {
@@ -323,12 +323,12 @@ impl Loader {
         Some((source, part))
     }
 
-    /// Reads and checks the experiment. `None`: nothing could be read. There may be problems in either case.
+    /// Reads and checks the experiment. `None`: nothing could be read. Problems may exist in either case.
     fn experiment(&mut self) -> Option<Experiment> {
         let axes = self.axes();
         let mut base_errors = Vec::new();
         let base = self.read(self.tree.clone(), &[], &mut base_errors)?;
-        // The file must be valid as it stands, even if every variant replaces a value.
+        // The file must be valid by itself, even if every variant replaces a value.
         let world = self.check(&base, |checker| checker.world(&base.file));
         self.check(&base, |checker| checker.agent(&AgentSpec::default()));
         let strategies: Vec<String> = base
@@ -374,7 +374,7 @@ impl Loader {
         Some(experiment)
     }
 
-    /// Returns the experiment without its variants, from the unchanged file.
+    /// Returns the experiment without variants, from the unchanged file.
     fn checked_header(
         &mut self,
         base: &ReadExperiment,
@@ -418,7 +418,7 @@ impl Loader {
         axes
     }
 
-    /// Reads a tree with the values of `axes` inserted. The `known` errors are those of the unchanged file.
+    /// Parses a tree with the values of `axes` inserted. `known` contains the errors of the unchanged file.
     pub(super) fn read(
         &mut self,
         tree: Node,
@@ -446,7 +446,7 @@ impl Loader {
     }
 
     fn problem(&self, tree: &Node, error: &ReadError, axes: &[&Axis]) -> Problem {
-        // An error above a swept value is caused by the swept path.
+        // An error above a swept value was caused by the path of the sweep.
         let leads_nowhere = axes.iter().find(|axis| {
             axis.path.starts_with(&error.path)
                 && (axis.path.0.len() > error.path.0.len()
@@ -474,7 +474,8 @@ impl Loader {
             .with_optional_help(words.help)
     }
 
-    /// Returns the text of an error. In a part of a file that errors must not quote, it contains nothing of that part.
+    /// Returns the message of an error. If the error is in a part of a file that must not be quoted, the message
+    /// contains nothing of that part.
     fn words(&self, error: &ReadError) -> ErrorWords {
         let part = self
             .parts
@@ -494,7 +495,7 @@ impl Loader {
         }
     }
 
-    /// Runs checks on one reading and keeps the problems that they find.
+    /// Runs checks on a parsed experiment, and collects the problems that they find.
     pub(super) fn check<T>(
         &mut self,
         reading: &ReadExperiment,
@@ -520,8 +521,8 @@ impl Loader {
         result
     }
 
-    /// Returns one strategy, checked for its targets in this world, and the world of the targets. `None`: there are
-    /// problems.
+    /// Returns one strategy, checked for its targets in this world, and the world with these targets. `None`: there
+    /// are problems.
     pub(super) fn strategy(
         &mut self,
         reading: &ReadExperiment,
@@ -545,7 +546,7 @@ impl Loader {
     }
 }
 
-/// Lets each product parse its strategies, and adds their problems to the reading of the file.
+/// Lets each product parse its strategies, and collects their problems.
 fn read_strategies(
     tree: &Node,
     file: &mut reader::Reading<ExperimentFile>,

@@ -1,8 +1,7 @@
-//! Checked experiments: an experiment file and the files it names become scenarios that can be run.
+//! Checked experiments: an experiment file and the files that it refers to are converted to scenarios that can be run.
 //!
-//! There are three kinds of type and two conversions: the file as written (text, with fields left out), the checked
-//! [`Scenario`] (units resolved, defaults filled in; later code needs no further checks), and the running state in
-//! `sim`.
+//! There are three representations. The file is text, with fields left out. The checked [`Scenario`] has resolved
+//! units and defaults, so later code needs no further checks. The running state is in `sim`.
 
 mod assertion;
 mod changes;
@@ -63,34 +62,35 @@ pub(crate) use sweep::is_setting_of_experiment;
 pub use uncertainty::Uncertainty;
 pub use vary::{VariedConstant, VariedExperiment, VariedValue};
 
-/// A whole experiment: every variant of every strategy, ready to run.
+/// A complete experiment: every variant of every strategy, ready to run.
 #[derive(Clone, Debug, Default)]
 pub struct Experiment {
-    /// Short name, which is also the name of the results folder.
+    /// Short name of the experiment, which is also the name of the results folder.
     pub name: String,
-    /// The question of the experiment, in one sentence.
+    /// The question that the experiment answers, in one sentence.
     pub question: String,
-    /// Seed of all random numbers.
+    /// Seed for all random numbers.
     pub seed: u64,
-    /// Number of runs of every variant; with a precision, the minimum.
+    /// Number of runs of every variant. With `precision`, the minimum number.
     pub replicates: u32,
-    /// Required precision of the results. `None`: `replicates` runs are made.
+    /// Required precision of the results. `None`: each variant has `replicates` runs.
     pub precision: Option<Precision>,
-    /// Strategies x sweep, in the file's order; names unique.
+    /// All combinations of strategies and swept values, in the file's order. Labels are unique.
     pub variants: Vec<Variant>,
-    /// The unknown constants. `None`: runs use the value of every constant.
+    /// The uncertainty about the constants. `None`: every constant keeps its value.
     pub uncertainty: Option<Uncertainty>,
     /// Limits that the results must meet.
     pub assertions: Vec<Assertion>,
-    /// The limits and the objective of a search for settings. `None`: the file has no plan, and none is requested.
+    /// The limits and the objective of a search for settings. `None`: the file has no plan, and no search was
+    /// requested.
     pub plan: Option<Plan>,
     /// The products' word for an entry of the fleet: `cluster`, `member cluster` or `instance`.
     pub target: &'static str,
-    /// Guesses that replace facts about the fleet.
+    /// Guesses that replace unknown facts about the fleet.
     pub guesses: Vec<GuessedLink>,
-    /// Every setting in force with its origin.
+    /// Every setting in force, with its origin.
     pub settings: SettingsInForce,
-    /// The values of `--set` in the format of the file, with whole lists; empty if there are none.
+    /// The values of `--set` in the format of the file, with complete lists. Empty if there are none.
     pub set_yaml: String,
     /// Every file that was read, for provenance.
     pub inputs: Vec<InputFile>,
@@ -103,7 +103,7 @@ impl Experiment {
         self.settings.to_yaml()
     }
 
-    /// Returns the provenance of its results, without horizon, command and inputs.
+    /// Returns the provenance of the experiment's results, without horizon, command and inputs.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
         let planned = self.plan.iter().filter(|_| self.assertions.is_empty());
@@ -121,7 +121,7 @@ impl Experiment {
     }
 }
 
-/// Returns the notes on the products' files for each strategy that has notes; each note once.
+/// Returns the notes on the products' files for each strategy that has notes, without duplicates.
 fn file_notes(variants: &[Variant]) -> Vec<FileNotes> {
     let mut found: Vec<FileNotes> = Vec::new();
     for variant in variants {
@@ -142,35 +142,35 @@ fn file_notes(variants: &[Variant]) -> Vec<FileNotes> {
     found
 }
 
-/// An unstated value of the sites' links.
+/// A value of the sites' links that the experiment does not state.
 #[derive(Clone, Debug)]
 pub struct GuessedLink {
-    /// The path among the constants.
+    /// The path of the corresponding constant.
     pub constant: &'static str,
-    /// A description, with the settings that replace it.
+    /// A description that includes the settings to use instead of the guess.
     pub text: String,
 }
 
-/// One strategy with one choice of swept settings.
+/// One strategy with one combination of swept values.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// Strategy and setting in a short text, unique in the experiment.
+    /// A short text with the strategy and the setting, unique in the experiment.
     pub label: String,
     /// The strategy's name in the experiment file.
     pub strategy: String,
-    /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
+    /// The swept settings as `name=value`, joined by `; `. Empty without a sweep.
     pub setting: String,
-    /// The swept settings one by one, in the order of the sweep.
+    /// The swept settings as a list, in the order of the sweep.
     pub settings: Vec<Setting>,
     /// The scenario to run.
     pub scenario: Scenario,
 }
 
 impl Variant {
-    /// Returns the variant in the form of the results.
+    /// Returns the variant in the format of the results.
     #[must_use]
     pub fn info(&self) -> VariantInfo {
-        // With several registries, the total traffic cannot be compared with the link of one registry.
+        // With several registries, the total traffic cannot be compared with a single registry's link.
         let world = &self.scenario.world;
         let egress = Some(world.registry.egress).filter(|_| world.registries.is_empty());
         let product = PRODUCTS
@@ -200,9 +200,9 @@ impl Variant {
 /// One world and one strategy.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The fleet, the registry, the release and the faults; shared by all variants that differ only in strategy.
+    /// The fleet, the registry, the release and the faults. Variants that differ only in strategy share it.
     pub world: Arc<WorldSpec>,
-    /// Cluster groups, which a strategy may name; their selectors are valid.
+    /// Cluster groups, which a strategy may refer to. Their selectors are valid.
     pub groups: Arc<Vec<FleetGroup>>,
     /// The strategy, which decides which cluster is next.
     pub strategy: Arc<dyn Strategy>,
@@ -212,7 +212,7 @@ pub struct Scenario {
     pub is_bound: bool,
     /// The date and time of the start, if the experiment has one.
     pub calendar: Option<Arc<CalendarStart>>,
-    /// Settings of its control loop.
+    /// Settings of the control loop.
     pub control_loop: ControlLoop,
     /// The agents, and the platform's rule for restarts.
     pub platform: PlatformSpec,
@@ -220,7 +220,7 @@ pub struct Scenario {
     pub changes: Vec<(SimDuration, Change)>,
     /// The time at which an unfinished run ends.
     pub horizon: SimDuration,
-    /// Notes on the product's files for a reader of results, one sentence each.
+    /// Notes on the product's files for readers of the results, one sentence each.
     pub file_notes: Vec<String>,
 }
 
@@ -235,7 +235,7 @@ impl Scenario {
         }
     }
 
-    /// Returns the notes on the strategy and its files for a reader of results, one sentence each.
+    /// Returns the notes on the strategy and its files for readers of the results, one sentence each.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.file_notes.clone();

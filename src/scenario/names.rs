@@ -1,20 +1,20 @@
-//! Names with ranges: `store-{0001..0900}` stands for 900 names, and so does `store-{0001..}` if the number 900 is
-//! given elsewhere.
+//! Names with ranges: `store-{0001..0900}` stands for 900 names. If the number 900 is given elsewhere, so does
+//! `store-{0001..}`.
 
 /// Maximum number of names that one text may stand for.
 pub(crate) const MOST_NAMES: u64 = 1_000_000;
 
-/// Maximum length of a name with ranges, and of a region, in bytes: that of a Kubernetes object name. Each cluster of
-/// a group has a copy.
+/// Maximum length of a region, or of a name with ranges, in bytes. It is the limit of a Kubernetes object name,
+/// because each cluster in a group has a copy.
 pub(super) const LONGEST_NAME: usize = 253;
 
-/// Returns all names that `text` stands for, in order; the last range changes fastest. As in a shell, a range whose
-/// bounds have leading zeros gives names with that many digits.
+/// Returns all names that `text` stands for, in order, with the last range changing fastest. As in a shell, leading
+/// zeros in a range's bounds set the number of digits.
 ///
 /// # Errors
-/// Returns an error message if a range is invalid or runs backwards, or if there would be more than [`MOST_NAMES`].
+/// Returns an error message if a range is invalid or descending, or if there would be more than [`MOST_NAMES`] names.
 pub(crate) fn expand(text: &str) -> Result<Vec<String>, String> {
-    // Each range with the text before it.
+    // Each range, with the text before it.
     let mut ranges: Vec<(&str, NumberRange)> = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
@@ -58,18 +58,18 @@ pub(crate) fn expand(text: &str) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Returns the message about a text in braces that is not a range.
+/// Returns the error message for text in braces that is not a range.
 fn no_range(text: &str) -> String {
     format!("`{text}` is not a range; write e.g. `{{001..900}}`")
 }
 
-/// Returns whether a range of the name has no end: `store-{0001..}`.
+/// Returns whether a range in the name has no end, such as `store-{0001..}`.
 pub(crate) fn is_open(text: &str) -> bool {
     text.contains("..}")
 }
 
-/// Returns the first `count` names of an open range: `store-{0001..}` and 900 give `store-{0001..0900}`. The number of
-/// digits is that of the range's start regardless of the count, so that a larger fleet contains all names of a smaller
+/// Returns the first `count` names of an open range: `store-{0001..}` and 900 give `store-{0001..0900}`. The range's
+/// start sets the number of digits regardless of the count, so that a larger fleet contains all names of a smaller
 /// one, in the same order.
 ///
 /// # Errors
@@ -108,14 +108,14 @@ pub(crate) fn numbered(text: &str, count: u64) -> Result<Vec<String>, String> {
 /// A range of numbers in a name.
 struct NumberRange {
     from: u64,
-    /// The inclusive end.
+    /// The last number, which is included.
     to: u64,
     /// Minimum number of digits.
     digits: usize,
 }
 
 impl NumberRange {
-    /// Parses the range of a text such as `001..900`.
+    /// Parses a range such as `001..900`.
     fn parse(text: &str) -> Option<Self> {
         let (from, to) = text.split_once("..")?;
         if !is_number(from) || !is_number(to) {

@@ -1,4 +1,4 @@
-//! `node` and `agent`: runtime versions, back-offs, and checks of several fields.
+//! `node` and `agent`: container runtime versions, back-offs, and checks across several fields.
 
 use super::check::Checker;
 use crate::control_plane::ControlLoop;
@@ -59,7 +59,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the settings of a container runtime: the written settings override those of its version.
+    /// Returns the settings of a container runtime. Settings in the file override those of the runtime's version.
     fn runtime(&mut self, path: &Path, version: RuntimeSpec) -> RuntimeSpec {
         let mut runtime = self.over(path, version, &["retry429", "retryTransport"]);
         self.retry(&path.key("retry429"), &mut runtime.retry_429);
@@ -100,7 +100,8 @@ impl Checker<'_> {
         self.longest_wait(&path.key("max"), "initial", backoff.initial, backoff.max);
     }
 
-    /// Returns the restarts of crashed containers: the written settings override the rules of the product's platform.
+    /// Returns how crashed containers are restarted. Settings in the file override the rules of the product's
+    /// platform.
     pub(super) fn restarts(&mut self, platform: Restarts) -> Restarts {
         let path = Path::of("node").key("crashBackoff");
         let mut restarts = self.over(&path, platform, &[]);
@@ -112,7 +113,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the control loop: the written settings override the product's.
+    /// Returns the control loop. Settings in the file override the product's.
     pub(super) fn control_loop(&mut self, product: ControlLoop) -> ControlLoop {
         let path = Path::of("controller");
         let mut control_loop = self.over(&path, product, &[]);
@@ -120,7 +121,7 @@ impl Checker<'_> {
         control_loop
     }
 
-    /// Returns the agents: the written settings override the product's.
+    /// Returns the agents. Settings in the file override the product's.
     pub(super) fn agent(&mut self, product: &AgentSpec) -> AgentSpec {
         let path = Path::of("agent");
         let mut agent = self.over(&path, product.clone(), &[]);

@@ -9,32 +9,33 @@ use crate::results::{Limit, Objective};
 /// The limits and the objective of a search.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Limits that a setting must meet; each has a [`Limit::demand`].
+    /// Limits that a setting must meet. Each has a [`Limit::demand`].
     pub limits: Vec<Limit>,
     /// The measure or setting to minimise or maximise.
     pub objective: Objective,
-    /// Confidence of the comparisons, from 0.5 to below 1.
+    /// Confidence of the comparisons, at least 0.5 and less than 1.
     pub confidence: f64,
     /// Values of the objective that differ by less than this share count as equal.
     pub indifference: f64,
-    /// Number of runs in which the recommended setting has met all limits; at least 1.
+    /// Number of runs in which the recommended setting must have met all limits, at least 1.
     pub confirm: u32,
-    /// Maximum number of runs per candidate. `None`: as many as needed.
+    /// Maximum number of runs per candidate. `None`: as many runs as needed.
     pub most: Option<u32>,
-    /// Maximum number of settings of each strategy and world that are tried. `None`: all.
+    /// Maximum number of settings to try for each strategy and world. `None`: all settings are tried.
     pub tries: Option<usize>,
-    /// Maximum number of runs. `None`: the search ends when it has its answer.
+    /// Maximum number of runs. `None`: the search ends only when it has an answer.
     pub runs: Option<u64>,
 }
 
-/// Number of runs of each setting in a search with [`Plan::tries`]: the same replicates for all.
+/// Number of runs of each setting in a search with [`Plan::tries`]. All settings use the same replicates.
 pub const FIRST_RUNS: usize = 5;
 
-/// Maximum number of values of a range.
+/// Maximum number of values in a range.
 pub(super) const MOST_STEPS: u32 = 1_000;
 
-/// Returns the file with the candidates of `plan.search` as its sweep. Only the world's paths of the original sweep
-/// are kept. A path of the world can be searched if it is the objective. Without a `search`, the file is unchanged.
+/// Returns the file with a sweep that contains the candidates of `plan.search`. Of the original sweep, only paths of
+/// the world remain. A path of the world can be searched if it is the objective. Without `search`, the file does not
+/// change.
 pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<PathProblem>) {
     let search = Path::of("plan").key("search");
     let Some(wanted) = tree.get(&search) else {
@@ -60,7 +61,7 @@ pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<PathProblem>) {
             continue;
         }
         if matches!(node.value, Value::Text(_)) && key.text.split('.').count() == 2 {
-            // The value is not `auto`; reading the plan reports it.
+            // The value is not `auto`, which is reported when the plan is read.
             continue;
         }
         match range(node) {
@@ -84,7 +85,7 @@ pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<PathProblem>) {
     (tree, problems)
 }
 
-/// Returns whether a key of a sweep or search is a path of one strategy.
+/// Returns whether a key of a sweep or search is a path within one strategy.
 fn is_of_strategy(key: &Key) -> bool {
     key.text.starts_with("strategies.")
 }
@@ -105,7 +106,7 @@ struct WrittenRange<'n> {
 }
 
 impl<'n> WrittenRange<'n> {
-    /// Returns the range of a node. `None`: the node is not a range.
+    /// Parses a range from a node. `None`: the node is not a range.
     fn of(node: &'n Node) -> Option<Self> {
         let from = node.get(&Path::of("from"))?;
         let to = node.get(&Path::of("to"))?;
@@ -116,17 +117,17 @@ impl<'n> WrittenRange<'n> {
     }
 }
 
-/// An end of a range.
+/// An end of a range, as a number and a unit.
 struct NumberWithUnit {
     number: f64,
-    /// The text after the number, including the blanks before it.
+    /// The text after the number, including spaces before it.
     unit: String,
     /// Whether the number is written without a decimal point.
     is_whole: bool,
 }
 
 impl NumberWithUnit {
-    /// Parses a node. `None`: it does not begin with a number.
+    /// Parses an end from a node. `None`: the text does not begin with a number.
     fn parse(node: &Node) -> Option<Self> {
         let text = node.short_text();
         let end = text
@@ -141,7 +142,7 @@ impl NumberWithUnit {
     }
 }
 
-/// Converts a range to the list of its values; any other node is unchanged.
+/// Converts a range to a list of its values. Any other node is returned unchanged.
 fn range(node: &Node) -> Result<Node, WordedProblem> {
     let Some(WrittenRange { from, to, steps }) = WrittenRange::of(node) else {
         return Ok(node.clone());
@@ -197,7 +198,7 @@ fn range(node: &Node) -> Result<Node, WordedProblem> {
     })
 }
 
-/// Returns the value at a share of the way between two ends, in equal ratios.
+/// Returns the value at a share of the geometric distance between two ends.
 fn value_between(low: &NumberWithUnit, high: &NumberWithUnit, share: f64) -> Value {
     let number = low.number * libm::pow(high.number / low.number, share);
     let number = if low.is_whole && high.is_whole {

@@ -1,10 +1,10 @@
 //! `strategies.NAME: auto` in `plan.search`: the settings that the strategy's product defines for a plan, with their
 //! values.
 //!
-//! Each product lists its own (`TUNED`); lists such as partitions, steps or stages have the setting in every entry, as
-//! many as the strategy has. The entries themselves, their selectors and their order are not varied: which cluster is
-//! a canary is a decision about risk that no model of pulls can make. If there are too many combinations, each setting
-//! has fewer values, evenly chosen, including the minimum and the maximum.
+//! Each product lists its own settings (`TUNED`). In lists such as partitions, steps or stages, every existing entry
+//! has the setting. The entries, their selectors and their order are not varied, because the choice of canary clusters
+//! is a decision about risk that a model of pulls cannot make. If there are too many combinations, each setting gets
+//! fewer values, evenly chosen, including the minimum and the maximum.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::document::problem::Source;
 use crate::document::tree::{self, Key, Node, Value};
 use crate::products::{ProductEntry, TunedSetting};
 
-/// Maximum number of combinations of a strategy's values.
+/// Maximum number of combinations of values for a strategy.
 const MOST: usize = 2_000;
-/// Default number of settings that are tried.
+/// Default maximum number of settings to try.
 const TRIES: u32 = 100;
 
-/// A setting that a search tries.
+/// A setting that a search varies.
 struct SearchedSetting {
     path: Path,
-    /// The values in ascending order.
+    /// The candidate values in ascending order.
     values: &'static [&'static str],
 }
 
 impl Loader {
-    /// Replaces `auto` with the settings of the products.
+    /// Replaces `auto` with the settings that the products tune.
     pub(super) fn put_auto(&mut self) {
         let search = Path::of("plan").key("search");
         let Some(Value::Map(written)) = self.tree.get(&search).map(|node| node.value.clone())
@@ -90,7 +90,7 @@ impl Loader {
         }
     }
 
-    /// Returns the settings of the strategy at a path that its product tunes.
+    /// Returns the settings to search for the strategy at path `written`: those that its product tunes.
     fn settings_of(&mut self, written: &str) -> Result<Vec<SearchedSetting>, WordedProblem> {
         let path = Path::parse(written).unwrap_or_default();
         let [Step::Key(top), Step::Key(strategy)] = path.0.as_slice() else {
@@ -126,8 +126,8 @@ impl Loader {
         Ok(settings)
     }
 
-    /// Returns the paths below the product at `base` of a tuned setting: one for each entry of its list, or a single
-    /// path, or none if it does not apply.
+    /// Returns the paths of a tuned setting below the product at `base`: one for each entry of its list, a single path
+    /// without a list, or none if the setting does not apply.
     fn paths_of(&mut self, tuned: &TunedSetting, base: &Path) -> Vec<Path> {
         let in_list = tuned.path.split_once(".*.");
         if let Some((list, _)) = in_list {
@@ -149,7 +149,7 @@ impl Loader {
         paths
     }
 
-    /// Copies a list of the product's file into the experiment, if only the file has it.
+    /// Copies a list from the product's file into the experiment, if the experiment does not have the list.
     fn put_list(&mut self, list: &str, base: &Path) {
         let list = base.then(&Path::parse(list).unwrap_or_default());
         self.put_part_of_file(&list.index(0));
@@ -167,7 +167,7 @@ fn is_auto(node: &Node) -> bool {
     matches!(&node.value, Value::Text(text) if text == AUTO)
 }
 
-/// Returns the problem of a strategy that has no settings to search.
+/// Returns the problem with a strategy that has no settings to search.
 fn nothing_to_search(product: &ProductEntry, strategy: &str) -> WordedProblem {
     let paths: Vec<&str> = product.tuned.iter().map(|setting| setting.path).collect();
     let message = if paths.is_empty() {
@@ -179,7 +179,7 @@ fn nothing_to_search(product: &ProductEntry, strategy: &str) -> WordedProblem {
     WordedProblem::new(message, help)
 }
 
-/// Returns these settings as entries of `search`, which replace an entry with `auto`.
+/// Returns these settings as entries of `search`. They replace an entry with `auto`.
 fn as_entries(settings: &[SearchedSetting], key: &Key, node: &Node) -> Vec<(Key, Node)> {
     let most = values_of_each(settings);
     let mut entries = Vec::new();
@@ -193,7 +193,7 @@ fn as_entries(settings: &[SearchedSetting], key: &Key, node: &Node) -> Vec<(Key,
     entries
 }
 
-/// Returns the number of values that each setting may have without exceeding the limit on combinations.
+/// Returns the maximum number of values of each setting that keeps the number of combinations within the limit.
 fn values_of_each(settings: &[SearchedSetting]) -> usize {
     let longest = settings.iter().map(|setting| setting.values.len()).max();
     for most in (2..=longest.unwrap_or(0)).rev() {

@@ -10,22 +10,22 @@ use crate::document::text_or::FromText;
 use crate::results::{Measure, READY_TIME};
 use crate::units::{Share, WithUnit};
 
-/// Minimum number of runs for evaluating a precision. Guess: with fewer runs, a spread that happens to be small ends a
-/// study too early; Law, "Simulation Modeling and Analysis" (2015), section 9.4.1, also starts from ten.
+/// Minimum number of runs for evaluating a precision. Guess: with fewer runs, a spread that is small by chance would
+/// end a study too early; Law, "Simulation Modeling and Analysis" (2015), section 9.4.1, also starts with ten runs.
 pub(crate) const FEWEST_RUNS: u32 = 10;
 
-/// The default measures, and the default maximum number of runs.
+/// The default measures. The default maximum number of runs follows.
 const DEFAULT_OF: [Measure; 2] = [READY_TIME, Measure::PeakPulls];
 const DEFAULT_MAX: u32 = 200;
 
 /// Required precision of the results of every variant.
 #[derive(Clone, Debug)]
 pub struct Precision {
-    /// Half of the 95 % interval of the mean, as a share of the mean; above 0.
+    /// Required half-width of the 95 % interval of the mean, as a share of the mean; above 0.
     pub to: Share,
-    /// The measures that must have this precision; at least one.
+    /// The measures that must have this precision, at least one.
     pub of: Vec<Measure>,
-    /// Maximum number of runs of a variant, at least the experiment's replicates.
+    /// Maximum number of runs of a variant, not less than the experiment's replicates.
     pub max: u32,
 }
 
@@ -33,7 +33,7 @@ pub struct Precision {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PrecisionFields {
-    /// Half of the 95 % interval of the mean, as a share of the mean.
+    /// Required half-width of the 95 % interval of the mean, as a share of the mean.
     to: Share,
     /// The measures that must have this precision: columns of `runs.csv`. Default: [reachable_ready, peak_pulls].
     of: Option<Vec<String>>,
@@ -42,7 +42,8 @@ pub(crate) struct PrecisionFields {
 }
 
 impl Checker<'_> {
-    /// Checks it for an experiment of at least `replicates` runs of each variant. `None`: a problem was reported.
+    /// Checks the precision for an experiment with at least `replicates` runs of each variant. `None`: a problem was
+    /// reported.
     pub(super) fn precision(
         &mut self,
         written: &PrecisionFields,

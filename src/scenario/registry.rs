@@ -1,4 +1,4 @@
-//! `registry` and `registries`: presets, and checks of several fields.
+//! `registry` and `registries`: presets, and checks across several fields.
 
 use std::sync::Arc;
 
@@ -13,18 +13,19 @@ use crate::world::{
     RequestLimit, WindowSpec,
 };
 
-/// Groups of settings that override those of a preset field by field; other settings replace the preset's as a whole.
+/// Groups of settings that override a preset's groups field by field. Other settings replace the preset's setting as a
+/// whole.
 const NESTED: &[&str] = &["token", "blobs"];
 
 /// The name of `registry` in results.
 const FIRST: &str = "registry";
 
-/// The required format of the file of a series.
+/// The required format of a series file.
 const SERIES_HELP: &str =
     "the first column has times in seconds, another one rates: `10 Mbit/s`, or bytes per second";
 
 impl Checker<'_> {
-    /// Checks the registries other than the first.
+    /// Checks all registries except the first.
     pub(super) fn registries(
         &mut self,
         written: &[NamedRegistry],
@@ -51,8 +52,8 @@ impl Checker<'_> {
         registries
     }
 
-    /// Returns the registry at `path`: its written settings override those of its preset. The run starts at a time of
-    /// day.
+    /// Returns the registry at `path`. Settings in the file override those of its preset. `starts`: the time of day at
+    /// which the run starts.
     pub(super) fn registry(
         &mut self,
         path: &Path,
@@ -96,7 +97,7 @@ impl Checker<'_> {
         registry
     }
 
-    /// Checks the rate of a warm connection at `path`; if it is not written, it is at least that of a cold connection.
+    /// Checks the rate of a warm connection at `path`. If it is not set, it is at least the rate of a cold connection.
     fn warm_rate(&mut self, path: &Path, cdn: &mut CdnSpec) {
         if cdn.warm >= cdn.cold {
             return;
@@ -112,7 +113,7 @@ impl Checker<'_> {
         self.report(path, message, "raise `warm` or lower `cold`");
     }
 
-    /// Checks the limit on requests of one kind.
+    /// Checks the limit on one kind of request.
     fn limit_of_kind(&mut self, path: &Path, key: &str, limit: &mut Option<RequestLimit>) {
         fill_burst(limit);
         if limit.is_some_and(|limit| limit.answer == OverLimit::Unavailable) {
@@ -122,7 +123,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the burst and the load of others, and reads the file of a series.
+    /// Checks the burst and the load by others, and reads the file of a series.
     fn load(&mut self, path: &Path, registry: &mut RegistrySpec, starts: SimDuration) {
         let egress = registry.egress;
         if let Some(burst) = registry.burst.filter(|burst| burst.baseline >= egress) {
@@ -184,7 +185,7 @@ impl Checker<'_> {
         fill_burst(&mut host.request_limit);
     }
 
-    /// Checks the windows and sorts them by time.
+    /// Checks the time windows and sorts them by time.
     fn windows(&mut self, list: &Path, windows: &mut [WindowSpec]) {
         let mut sorted: Vec<(usize, WindowSpec)> = windows.iter().copied().enumerate().collect();
         for (index, window) in &sorted {
@@ -224,7 +225,7 @@ impl Checker<'_> {
     }
 }
 
-/// Reads the rates of a CSV file and their start times, the first of which is 0.
+/// Reads rates and their start times from a CSV file. The first time is 0.
 fn read_series(
     source: &Arc<Source>,
     column: Option<&str>,
@@ -263,7 +264,7 @@ fn read_series(
     Ok(steps)
 }
 
-/// Returns the index of the column with the rates: the named column, or the second.
+/// Returns the index of the column with the rates: the named column, or else the second one.
 fn column_of_rates(names: &[String], column: Option<&str>) -> Option<usize> {
     match column {
         Some(column) => names.iter().position(|name| name == column),
@@ -271,13 +272,13 @@ fn column_of_rates(names: &[String], column: Option<&str>) -> Option<usize> {
     }
 }
 
-/// Returns the problem of a series without the column of rates.
+/// Returns the problem with a series file that lacks the column of rates.
 fn no_column(source: &Arc<Source>, names: &[String], column: Option<&str>) -> Problem {
     let name = match column {
         Some(column) => format!("`{column}`"),
         None => "of rates".to_owned(),
     };
-    // The name comes from the experiment, and the names in the fix come from the file.
+    // The message quotes the experiment, and the fix quotes the file.
     let message = Wording::quoting(
         format!("the file has no column {name}"),
         "the file has no such column",
@@ -286,7 +287,7 @@ fn no_column(source: &Arc<Source>, names: &[String], column: Option<&str>) -> Pr
     problem.with_help(format!("it has {}", some_of(names)))
 }
 
-/// The file of a series whose rows are being read.
+/// A series file while its rows are being read.
 struct SeriesFile<'s> {
     source: &'s Arc<Source>,
     /// The names of the file's columns.
@@ -296,7 +297,7 @@ struct SeriesFile<'s> {
 }
 
 impl SeriesFile<'_> {
-    /// Returns the time of a row in seconds, and its rate.
+    /// Returns the time in a row, in seconds, and the rate.
     fn row(&self, record: &csv::StringRecord) -> OrProblem<(f64, BytesPerSec)> {
         let time = record.get(0).and_then(|time| time.parse::<f64>().ok());
         let Some(time) = time.filter(|time| time.is_finite()) else {
@@ -315,7 +316,7 @@ impl SeriesFile<'_> {
         Ok((time, rate))
     }
 
-    /// Returns the problem of a cell.
+    /// Returns the problem with a cell.
     fn wrong(
         &self,
         record: &csv::StringRecord,
@@ -341,7 +342,7 @@ fn rate(cell: &str) -> Option<BytesPerSec> {
     }
 }
 
-/// Sets the default burst: the tokens of one second.
+/// Sets the default burst, which is the number of tokens per second.
 fn fill_burst(limit: &mut Option<RequestLimit>) {
     if let Some(limit) = limit.as_mut().filter(|limit| limit.burst == 0) {
         limit.burst = (limit.rate.get().ceil() as u32).max(1);

@@ -16,7 +16,8 @@ use crate::world::{
     Uncompressed, WorkloadKind, WorkloadSpec,
 };
 
-/// A cluster has 110 pods per node and at most a few thousand nodes; more replicas are a mistake.
+/// Maximum number of replicas of a workload. A cluster has 110 pods per node and at most a few thousand nodes, so more
+/// replicas are a mistake.
 const MOST_REPLICAS: u32 = 100_000;
 
 /// The images and workloads that are rolled out.
@@ -27,12 +28,12 @@ pub(crate) struct ReleaseFile {
     /// Whether an older revision runs everywhere when the rollout starts.
     #[serde(default)]
     pub(crate) kind: ReleaseKind,
-    /// The images, in their new and their old revision. May be left out when `workloads` is `[]`.
+    /// The images, with their new and old revisions. May be omitted if `workloads` is `[]`.
     #[serde(default)]
     #[cfg_attr(test, schemars(required))]
     pub(crate) images: Vec<ImageFile>,
-    /// The workloads that every cluster runs. `[]`: none, as for a ConfigMap or a chart without pods; then a cluster
-    /// is ready once the release is applied.
+    /// The workloads that every cluster runs. `[]`: no workloads, as for a ConfigMap or a chart without pods; a
+    /// cluster is then ready once the release is applied.
     #[serde(default)]
     #[cfg_attr(test, schemars(required))]
     pub(crate) workloads: Vec<WorkloadSpec>,
@@ -43,18 +44,19 @@ pub(crate) struct ReleaseFile {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ImageFile {
-    /// The name that workloads use.
+    /// The image's name, which workloads refer to.
     pub(crate) name: String,
-    /// The new revision: a file as `crane manifest` prints it, or its layers.
+    /// The new revision: a file in the format of `crane manifest`, or its layers.
     pub(crate) manifest: TextOr<InlineManifest>,
-    /// The old revision, like `manifest`. Without it, no layer is shared with the new one.
+    /// The old revision, written like `manifest`. Without it, no layer is shared with the new revision.
     pub(crate) previous: Option<TextOr<InlineManifest>>,
-    /// The registry that the image comes from: a name of `registries`. By default `registry`.
+    /// The registry that the image comes from, a name in `registries`. Default: `registry`.
     pub(crate) registry: Option<String>,
-    /// Whether the image's tag names an index of platforms. `false`: the tag names a manifest, which saves a request.
+    /// Whether the image's tag refers to an index of platforms. `false`: it refers to a manifest, which saves a
+    /// request.
     #[serde(default = "has_index")]
     pub(crate) index: bool,
-    /// Ratio of uncompressed to compressed bytes of a layer, 0.1 to 1000.
+    /// Ratio of uncompressed to compressed bytes of a layer, from 0.1 to 1000.
     #[serde(default = "compression_ratio")]
     pub(crate) compression_ratio: f64,
 }
@@ -63,13 +65,13 @@ pub(crate) struct ImageFile {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct InlineManifest {
-    /// A file that replaces the layers, relative to the experiment's folder.
+    /// A file to use instead of `layers`, relative to the experiment's folder.
     #[serde(skip)]
     file: Option<String>,
-    /// Size of the config blob; drawn once a run.
+    /// Size of the config blob; drawn once per run.
     #[serde(default = "config")]
     pub(crate) config: SizeModel,
-    /// The layers, bottom first.
+    /// The layers, from bottom to top.
     pub(crate) layers: Vec<LayerFile>,
 }
 
@@ -78,11 +80,11 @@ pub(crate) struct InlineManifest {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct LayerFile {
-    /// Any text. Layers with the same digest have the same bytes. Without it, the layer is unlike any other.
+    /// Any text. Layers with the same digest are identical. Without it, the layer differs from all others.
     pub(crate) digest: Option<String>,
-    /// Compressed size, as transferred; drawn once a run for each digest.
+    /// Compressed size, as transferred; drawn once per run for each digest.
     pub(crate) size: SizeModel,
-    /// Size on disk; drawn once a run for each digest. By default `size` times the image's `compressionRatio`.
+    /// Size on disk; drawn once per run for each digest. Default: `size` times the image's `compressionRatio`.
     pub(crate) uncompressed: Option<SizeModel>,
 }
 
@@ -193,7 +195,7 @@ impl Checker<'_> {
                 )
                 .1
             }
-            // Before a first deployment no node has any layer.
+            // Before a first deployment, no node has any layers.
             (Some(_), ReleaseKind::Initial) | (None, _) => Vec::new(),
         };
         let named = image.registry.as_ref();
@@ -205,7 +207,7 @@ impl Checker<'_> {
                 registries,
             )
         });
-        // Registry 0 is the one without a name.
+        // Registry 0 is the unnamed one.
         let registry = registry.map_or(0, |at| at + 1);
         ImageSpec {
             name: image.name.clone(),
@@ -217,7 +219,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the config size and the layers. `own` creates digests for layers that have none.
+    /// Returns the size of the config, and the layers. `own` creates digests for layers without one.
     fn manifest(
         &mut self,
         path: &Path,
@@ -278,8 +280,8 @@ impl Checker<'_> {
         (config, layers)
     }
 
-    /// Checks a layer's size. Drawn sizes beyond the bounds are clipped; fixed or measured sizes beyond them are an
-    /// error.
+    /// Checks a layer's size. Drawn sizes outside the bounds are clipped; fixed or measured sizes outside the bounds
+    /// are errors.
     fn layer_size(&mut self, path: &Path, written: &SizeModel) -> SizeModel {
         let mut model = written.clone();
         self.resolve(path, &mut model);
@@ -401,7 +403,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports fields of a DaemonSet that only Deployments have.
+    /// Reports fields of a DaemonSet that exist only for Deployments.
     fn fields_of_deployments(&mut self, path: &Path) {
         for (key, message) in [
             ("replicas", "a DaemonSet runs one pod per node"),

@@ -1,13 +1,13 @@
-//! The JSON Schema of the experiment file, for editors and for reading.
+//! The JSON Schema of the experiment file, for editors and readers.
 //!
 //! A released experiment stays valid: fields and choices are added, and no field is removed, changes its type or
 //! becomes required. `docs/experiment.schema.released.txt` lists them, and a test compares the schema with it. A
-//! change that breaks this raises the version of the format.
+//! change that violates this increments the version of the format.
 
 use serde_json::Value;
 
-/// Returns the JSON Schema (2020-12) of an experiment file. `docs/experiment.schema.json` has the same content, and
-/// experiments begin with a line that points editors to it.
+/// Returns the JSON Schema (2020-12) of an experiment file. `docs/experiment.schema.json` has the same content.
+/// Experiments begin with a line that refers editors to it.
 #[must_use]
 pub fn schema() -> Value {
     serde_json::from_str(include_str!("../../docs/experiment.schema.json"))
@@ -28,7 +28,7 @@ pub(super) mod tests {
     const ID: &str =
         "https://raw.githubusercontent.com/fleetsim/fleetsim/main/docs/experiment.schema.json";
 
-    /// Returns the schema as generated from the types.
+    /// Returns the schema generated from the types.
     fn generated() -> Value {
         let mut schema = schemars::schema_for!(ExperimentFile).to_value();
         write_defaults_as_a_user_would(&mut schema);
@@ -39,7 +39,7 @@ pub(super) mod tests {
         schema
     }
 
-    /// Replaces every default by the form that a user would write, see [`as_written`].
+    /// Replaces every default with the form that a user would write, see [`as_written`].
     fn write_defaults_as_a_user_would(schema: &mut Value) {
         match schema {
             Value::Object(map) => {
@@ -54,8 +54,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Returns a default in the form that a user would write. In values, a group of settings that stands in its
-    /// parent's map has a key that begins with `~`, and a setting without a value is null.
+    /// Returns a default in the form that a user would write. Keys that begin with `~` mark groups whose settings are
+    /// written at their parent's level; null marks a setting without a value.
     pub(in crate::scenario) fn as_written(default: Value) -> Value {
         let Value::Object(fields) = default else {
             return default;
@@ -109,7 +109,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Returns a type as one word: a name of the definitions, or JSON's own.
+    /// Returns a type as one word: the name of a definition, or a JSON type.
     fn type_of(schema: &Value) -> String {
         let text = |value: &Value| {
             value
@@ -206,8 +206,8 @@ pub(super) mod tests {
         let released: std::collections::BTreeSet<String> =
             written.lines().map(str::to_owned).collect();
         let is_demand = |line: &&String| line.contains(" requires ");
-        // A field that takes a rate may later also take `unlimited`, and a field that takes a duration may take `off`.
-        // A value is a distribution.
+        // A field for a rate may later also accept `unlimited`, and a field for a duration may accept `off`. A value
+        // may become a distribution.
         let widened = [
             (": Rate", "RateLimit"),
             (": Rate", "RateDistribution"),
@@ -319,7 +319,7 @@ pub(super) mod tests {
                 silent.push(format!("{path}.{name}"));
             }
         });
-        // The choice of a strategy, or of a distribution method, is described next to its key, not in it.
+        // The choice of a strategy, or of a distribution method, is described at its key.
         silent.retain(|path| {
             !path.contains("Strategy/oneOf") && !path.contains("DistributionFile/oneOf")
         });

@@ -1,7 +1,7 @@
-//! `--set PATH=VALUE`: values of the command line that override those in the experiment's file.
+//! `--set PATH=VALUE`: values from the command line that override those in the experiment file.
 //!
-//! Each value is put into the tree of the file before anything else is read from it, so it is checked like a value of
-//! the file. The arguments follow the file's text in its source, one on each line, and problems with them point there.
+//! Each value is inserted into the file's tree before anything else is read from it, so it is checked like a value in
+//! the file. In the source, the arguments follow the file's text, one per line, and problems with them point there.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::document::problem::{OrProblem, Source};
 use crate::document::tree::{self, Node, Value};
 use crate::document::yaml;
 
-/// Examples of values that a user may write.
+/// Examples of values, for error messages.
 const HELP: &str =
     "write e.g. `--set registry.egress=unlimited` or `--set fleet[0].downlink=\"20 Mbit/s\"`";
 
-/// A value that replaces another.
+/// A value that replaces another value in the file.
 #[derive(Debug)]
 pub(super) struct SetValue {
     pub(super) path: Path,
@@ -23,7 +23,7 @@ pub(super) struct SetValue {
     pub(super) node: Node,
 }
 
-/// Returns the text of a file followed by the arguments.
+/// Returns the text of a file, followed by the arguments.
 pub(super) fn with_arguments(file: &Arc<Source>, arguments: &[String]) -> Arc<Source> {
     if arguments.is_empty() {
         return Arc::clone(file);
@@ -39,7 +39,7 @@ pub(super) fn with_arguments(file: &Arc<Source>, arguments: &[String]) -> Arc<So
 /// Returns the values of the arguments that follow the first `begin` bytes of a source.
 ///
 /// # Errors
-/// Returns the first argument that sets nothing.
+/// Returns the problem with the first argument that is not a valid setting.
 pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetValue>> {
     let mut values: Vec<SetValue> = Vec::new();
     let mut start = begin + 1;
@@ -69,7 +69,7 @@ pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetVal
 /// Returns the path and the value of an argument that follows others.
 ///
 /// # Errors
-/// Returns the reason why it sets nothing.
+/// Returns the reason why the argument is invalid.
 fn path_and_value(key: &str, value: &str, others: &[SetValue]) -> Result<(Path, Node), String> {
     if value.trim().is_empty() {
         return Err("`--set` must have a path, `=` and a value".to_owned());
@@ -93,7 +93,7 @@ fn path_and_value(key: &str, value: &str, others: &[SetValue]) -> Result<(Path, 
     }
 }
 
-/// Returns the part of a path up to its first list; the whole path if there is none.
+/// Returns the part of a path up to its first list, or the whole path if it contains no list.
 fn up_to_list(path: &Path, tree: &Node) -> Path {
     for steps in 1..path.0.len() {
         let part = Path(path.0[..steps].to_vec());
@@ -106,14 +106,14 @@ fn up_to_list(path: &Path, tree: &Node) -> Path {
     path.clone()
 }
 
-/// Returns the text that the file would have for these values, which `tree` contains. Each path ends at its first
-/// list, which is written as a whole.
+/// Returns these values, which `tree` contains, as text of the file. Each path ends at its first list, which is
+/// written as a whole.
 pub(super) fn to_yaml(values: &[Arc<SetValue>], tree: &Node) -> String {
     let mut file = Node::of_value(&serde_json::json!({}), &(0..0));
     for value in values {
         let path = up_to_list(&value.path, tree);
         if let Some(node) = tree.get(&path) {
-            // The path leads only through maps, which are created.
+            // The path leads only through maps, which are created if necessary.
             let _ = file.set(&path, node, &(0..0));
         }
     }

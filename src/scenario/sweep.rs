@@ -1,7 +1,7 @@
-//! The sweep: paths of the file, each with its values, and the grid that they form for each strategy.
+//! The sweep: paths in the file, each with its values, and the grid that they form for each strategy.
 //!
-//! A setting is put into the tree of the file and the file is read again. So a swept value is read and checked like
-//! any value in the file, and an error in it points at the sweep's own line.
+//! Each value is inserted into the file's tree, which is then read again. A swept value is therefore checked like any
+//! other value in the file, and an error in it points to the line in the sweep.
 
 use std::ops::Range;
 
@@ -14,11 +14,11 @@ use crate::document::problem::{any_of, did_you_mean};
 use crate::document::tree::{Key, Node, Value};
 use crate::results::Setting;
 
-/// One swept path with its values.
+/// A swept path and its values.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub(crate) path: Path,
-    /// The position of the path in the file.
+    /// The position of the swept path in the file.
     pub(crate) at: Range<usize>,
     pub(crate) values: Vec<Node>,
     /// The axis's name in results: the last key of the path, or the whole path if the key is not unique.
@@ -34,7 +34,7 @@ impl Axis {
         }
     }
 
-    /// Returns whether runs of a strategy depend on its value.
+    /// Returns whether runs of a strategy depend on the axis.
     fn is_about(&self, strategy: &str) -> bool {
         match self.strategy() {
             Some(own) => own == strategy,
@@ -52,13 +52,13 @@ pub(crate) struct AxisValue {
     pub(crate) value: usize,
 }
 
-/// A choice of values for the relevant axes.
+/// A combination of values for the relevant axes.
 pub(crate) type Point = Vec<AxisValue>;
 
-/// A point whose values cannot be put into the file, because the path of an axis does not exist.
+/// A point whose values cannot be inserted into the file, because the path of an axis does not exist.
 #[derive(Debug)]
 pub(crate) struct LeadsNowhere {
-    /// The index of the axis.
+    /// The index of the axis whose path does not exist.
     pub(crate) axis: usize,
     /// The part of the path below which nothing can be set.
     pub(crate) part: Path,
@@ -76,7 +76,7 @@ fn strategy_names(tree: &Node) -> Vec<&str> {
     names
 }
 
-/// Returns the axes of a file, in its order, and the problems of invalid entries of its sweep.
+/// Returns the axes in a file, in order, and the problems with invalid entries of the sweep.
 pub(super) fn axes(tree: &Node) -> (Vec<Axis>, Vec<PathProblem>) {
     let sweep = Path::of("sweep");
     let mut axes: Vec<Axis> = Vec::new();
@@ -96,7 +96,7 @@ pub(super) fn axes(tree: &Node) -> (Vec<Axis>, Vec<PathProblem>) {
     (axes, problems)
 }
 
-/// Returns the axis of an entry of a sweep, after the axes before it.
+/// Returns the axis for an entry of a sweep, given the preceding axes.
 fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Axis, WordedProblem> {
     let path = Path::parse(&key.text).map_err(|message| {
         WordedProblem::new(
@@ -133,7 +133,7 @@ fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Ax
     }
 }
 
-/// Settings of the experiment as a whole, which are the same for all variants.
+/// Settings of the experiment as a whole, which cannot differ between variants.
 const OF_EXPERIMENT: [&str; 8] = [
     "name",
     "question",
@@ -185,7 +185,7 @@ fn check_path(axis: &Axis, strategies: &[&str]) -> Result<(), WordedProblem> {
     Ok(())
 }
 
-/// Returns the number of points that [`grid`] would have; saturating.
+/// Returns the number of points that [`grid`] would return, saturating at the maximum.
 pub(crate) fn grid_size(axes: &[Axis], strategy: &str) -> usize {
     let mut size: usize = 1;
     for axis in axes {
@@ -196,7 +196,7 @@ pub(crate) fn grid_size(axes: &[Axis], strategy: &str) -> usize {
     size
 }
 
-/// Returns all choices of values that are relevant to one strategy; the first axis changes slowest.
+/// Returns all combinations of values that are relevant to one strategy. The first axis changes slowest.
 pub(crate) fn grid(axes: &[Axis], strategy: &str) -> Vec<Point> {
     let mut points = vec![Point::new()];
     for (at, axis) in axes.iter().enumerate() {
@@ -216,14 +216,14 @@ pub(crate) fn grid(axes: &[Axis], strategy: &str) -> Vec<Point> {
     points
 }
 
-/// Returns the part of a point that the world depends on, without the settings of strategies.
+/// Returns the part of a point that affects the world, without the settings of strategies.
 pub(crate) fn world_point(axes: &[Axis], point: &Point) -> Point {
     let mut of_world = point.clone();
     of_world.retain(|chosen| axes[chosen.axis].strategy().is_none());
     of_world
 }
 
-/// Returns the values of a point.
+/// Returns the settings at a point.
 pub(crate) fn settings(axes: &[Axis], point: &Point) -> Vec<Setting> {
     let mut settings = Vec::new();
     for chosen in point {
@@ -237,7 +237,7 @@ pub(crate) fn settings(axes: &[Axis], point: &Point) -> Vec<Setting> {
     settings
 }
 
-/// Returns the file with a point's values inserted and without its sweep, which may be large and would be copied for
+/// Returns the file with a point's values inserted and without the sweep, which may be large and would be copied for
 /// each point.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Worlds whose fleets are the targets of a strategy.
 //!
-//! A strategy's files may select a part of the fleet. Its rollout is simulated in a world with only these targets:
-//! other clusters pull nothing, and the rollout does not wait for them.
+//! A strategy's files may select only a part of the fleet. The rollout is then simulated in a world with only these
+//! targets, because other clusters pull nothing and the rollout does not wait for them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::check::CheckedWorld;
 use crate::products::{ChosenTarget, Targets};
 use crate::world::{ClusterSpec, WorldSpec};
 
-/// Worlds of targets that already exist, so that a sweep shares them.
+/// Worlds that contain only a strategy's targets. They are stored so that the variants of a sweep share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TargetedWorlds {
     made: Vec<TargetedWorld>,

@@ -6,14 +6,14 @@ use super::file_uncertainty::{UncertainRange, UncertaintyFields};
 use crate::document::path::Path;
 use crate::document::problem::did_you_mean;
 
-/// The unknown constants.
+/// The uncertainty about the constants.
 #[derive(Clone, Debug, Default)]
 pub struct Uncertainty {
-    /// The number of draws of all of them; 0: only for `fleetsim sensitivity`.
+    /// The number of draws of all constants. 0: the settings are only for `fleetsim sensitivity`.
     pub draws: u32,
-    /// Indices of constants that the user knows, which are not varied.
+    /// Indices of constants that the user knows and that are not varied.
     pub known: Vec<usize>,
-    /// Ranges that replace a constant's own.
+    /// Ranges that replace the constants' own ranges.
     pub(crate) ranges: StatedRanges,
 }
 

@@ -1,7 +1,7 @@
 //! The variants of an experiment: each strategy at each point of its grid, as a separate scenario.
 //!
-//! The values of a point are put into the tree of the file, and the whole file is read and checked again. Worlds are
-//! checked once for each combination of settings that they depend on. Errors of the unchanged file are not reported
+//! The values of a point are inserted into the file's tree, and the whole file is read and checked again. Worlds are
+//! checked once for each combination of the settings that affect them. Errors in the unchanged file are not reported
 //! again.
 
 use itertools::Itertools;
@@ -17,7 +17,7 @@ use crate::products::ProductEntry;
 use crate::results::Setting;
 use crate::world::PlatformSpec;
 
-/// The file with the values of a variant.
+/// The file's tree with the values of a variant.
 pub(super) struct VariantTree {
     pub(super) tree: Node,
     pub(super) strategy: String,
@@ -70,7 +70,7 @@ impl Loader {
         variants
     }
 
-    /// Returns one strategy at one point of its grid. `None`: there are problems.
+    /// Returns one strategy at one point of its grid. `None`: there are problems, which were reported.
     fn scenario(&mut self, grid: &mut VariantGrid, name: &str, point: &Point) -> Option<Scenario> {
         let mut tree = match sweep::apply(&self.tree, &grid.axes, point) {
             Ok(tree) => tree,
@@ -128,7 +128,7 @@ impl Loader {
     }
 }
 
-/// Returns the points of a strategy's grid. A search with a number of tries begins with the current setting, for each
+/// Returns the points of a strategy's grid. A search with a number of tries begins with the current setting in each
 /// world.
 fn points(axes: &[Axis], strategy: &str, plan: Option<&Plan>) -> Vec<Point> {
     let grid = sweep::grid(axes, strategy);

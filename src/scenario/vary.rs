@@ -1,4 +1,4 @@
-//! An experiment whose constants can be set to other values, which are written into its document.
+//! An experiment whose constants can be changed, by writing other values into its document.
 
 use std::path::Path as FsPath;
 
@@ -11,7 +11,7 @@ use super::variants::VariantTree;
 use super::{Experiment, Overrides};
 use crate::document::problem::LoadError;
 
-/// An experiment that can be checked again with other constants, without reading its files again.
+/// An experiment that can be checked again with other values of constants, without reading its files again.
 #[derive(Debug)]
 pub struct VariedExperiment {
     base: Experiment,
@@ -19,27 +19,27 @@ pub struct VariedExperiment {
     constants: Vec<VariedConstant>,
 }
 
-/// A constant that takes part in an experiment.
+/// A constant that an experiment uses.
 #[derive(Clone, Debug)]
 pub struct VariedConstant {
-    /// The index of the constant among all factors.
+    /// The constant's index among all factors.
     pub factor: usize,
     /// The constant's path, which is the same in all experiments.
     pub name: &'static str,
     /// The constant's path in this experiment.
     pub own_name: String,
-    /// The distinct values in this experiment: for groups of clusters, or for products.
+    /// The distinct values in this experiment, which may differ between groups of clusters or between products.
     pub values: Vec<VariedValue>,
-    /// The strategies that have this constant. Runs of the others do not depend on it.
+    /// The strategies that use the constant. Runs of other strategies do not depend on it.
     pub strategies: Vec<String>,
 }
 
-/// One value of a constant in an experiment, with its range.
+/// One value of a constant in an experiment, and its range.
 #[derive(Clone, Debug)]
 pub struct VariedValue {
-    /// The constant.
+    /// The constant that has this value.
     pub constant: &'static Constant,
-    /// The product's key, if constants of this path depend on the product.
+    /// The product's key, if constants with this path depend on the product.
     pub product: Option<&'static str>,
     /// The value in force.
     pub value: f64,
@@ -50,13 +50,14 @@ pub struct VariedValue {
 }
 
 impl VariedValue {
-    /// Returns the value at a share of the way from its own value (0) to the low (-1) or the high end (1).
+    /// Returns the value at a share of the distance from the value in force (0) to the low end (-1) or the high end
+    /// (1).
     #[must_use]
     pub fn toward(&self, share: f64) -> f64 {
         self.at(Level::Toward(share))
     }
 
-    /// Returns the value at a level.
+    /// Returns the value at a level of its range.
     #[must_use]
     pub fn at(&self, level: Level) -> f64 {
         level.of(self.constant.shape, self.value, [self.low, self.high])
@@ -69,25 +70,25 @@ impl VariedValue {
             && self.high.to_bits() == other.high.to_bits()
     }
 
-    /// Returns the value at a share of the way, as an experiment writes it.
+    /// Returns the value of [`Self::toward`] at this share, as an experiment writes it.
     fn text_toward(&self, share: f64) -> String {
         self.constant.text(self.toward(share))
     }
 
-    /// Returns whether the constant belongs to a product, or to every product. `None`: any product.
+    /// Returns whether the constant belongs to this product or to every product. `None` stands for any product.
     fn is_of(&self, product: Option<&str>) -> bool {
         product.is_none() || self.product.is_none() || self.product == product
     }
 }
 
 impl VariedConstant {
-    /// Returns whether this is its path, in all experiments or in this one.
+    /// Returns whether `name` is the constant's path, in all experiments or in this one.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || self.own_name == name
     }
 
-    /// Returns all distinct values at a level: `10 Mbit/s, 20 Mbit/s`.
+    /// Returns all distinct values at a level, such as `10 Mbit/s, 20 Mbit/s`.
     #[must_use]
     pub fn text_at(&self, share: f64) -> String {
         self.values
@@ -97,8 +98,8 @@ impl VariedConstant {
             .join(", ")
     }
 
-    /// Like [`VariedConstant::text_at`]. If values depend on the product, returns those of one `product`, or each with
-    /// its product.
+    /// Returns the distinct values at a level, like [`VariedConstant::text_at`]. If they depend on the product,
+    /// returns those of `product`, or each value with its product.
     #[must_use]
     pub fn text_of(&self, product: Option<&str>, share: f64) -> String {
         let mut own = self.values.clone();
@@ -115,7 +116,7 @@ impl VariedConstant {
         texts.iter().unique().join(", ")
     }
 
-    /// Returns `guess`, `measured` or `documented`, by the least certain of its values.
+    /// Returns `guess`, `measured` or `documented`, whichever applies to the least certain of the values.
     #[must_use]
     pub fn basis(&self) -> &'static str {
         let basis = self.values.iter().map(|value| value.constant.basis);
@@ -126,7 +127,7 @@ impl VariedConstant {
 }
 
 impl VariedExperiment {
-    /// Reads and checks an experiment, and finds the constants that take part in it.
+    /// Reads and checks an experiment, and finds the constants that it uses.
     ///
     /// # Errors
     /// Returns all problems, with positions and fixes.
@@ -150,13 +151,13 @@ impl VariedExperiment {
         &self.base
     }
 
-    /// Returns the key of a strategy's product.
+    /// Returns the product key of a strategy.
     #[must_use]
     pub fn product(&self, strategy: &str) -> Option<&'static str> {
         constants::product_of(&self.loader.tree, strategy).map(|product| product.key)
     }
 
-    /// Returns the constants that take part in it.
+    /// Returns the constants that the experiment uses.
     #[must_use]
     pub fn constants(&self) -> &[VariedConstant] {
         &self.constants
@@ -166,7 +167,7 @@ impl VariedExperiment {
     /// and the files. The numbers are indices of [`VariedExperiment::constants`].
     ///
     /// # Errors
-    /// Returns an error if the values do not fit together; a range of the user's own may be impossible.
+    /// Returns an error if the values are inconsistent, because a range set by the user may contain impossible values.
     pub fn at(&self, levels: &[(usize, Level)]) -> Result<Experiment, LoadError> {
         let mut loader = self.loader.clone();
         loader.levels = levels
@@ -187,7 +188,7 @@ impl VariedExperiment {
         all
     }
 
-    /// Returns a factor with its values in the variants. `None`: it has no range in any of them.
+    /// Returns a factor with its values in the variants. `None`: it has no range in any variant.
     fn varied(&self, at: usize, variants: &[VariantTree]) -> Option<VariedConstant> {
         let factor = &constants::factors()[at];
         let highest = FactorLevel::new(factor, Level::Toward(1.0), &self.loader.ranges);

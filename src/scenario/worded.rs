@@ -1,14 +1,14 @@
-//! Problems of settings as text: the error and the fix.
+//! Problems with settings as text: the error and the fix.
 
 use std::fmt::Display;
 
 use crate::document::path::Path;
 
-/// A problem whose position the caller knows.
+/// A problem without its position, which the caller knows.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct WordedProblem {
     pub(crate) message: String,
-    /// The fix.
+    /// The suggested fix.
     pub(crate) help: String,
 }
 
@@ -20,7 +20,7 @@ impl WordedProblem {
         }
     }
 
-    /// Returns the problem for the setting at this path.
+    /// Returns the problem at the setting with this path.
     pub(super) const fn at(self, path: Path) -> PathProblem {
         PathProblem {
             path,
@@ -29,7 +29,7 @@ impl WordedProblem {
     }
 }
 
-/// A problem of the setting at a path of the experiment.
+/// A problem with the setting at a path in the experiment.
 #[derive(Clone, Debug)]
 pub(super) struct PathProblem {
     pub(super) path: Path,

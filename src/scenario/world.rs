@@ -12,7 +12,7 @@ use crate::units::SimDuration;
 use crate::world::{ReleaseKind, WorldSpec};
 
 impl Checker<'_> {
-    /// Checks everything but the strategy.
+    /// Checks everything except the strategies.
     pub(crate) fn world(&mut self, file: &ExperimentFile) -> CheckedWorld {
         let regions = file.regions.clone();
         self.unique(

@@ -1,9 +1,9 @@
-//! Random draws of constants, for studies in which their values are unknown.
+//! Random draws of constants, for studies in which their values are uncertain.
 
 use crate::engine::{EntityKey, Streams, dist};
 
-/// Returns a number from 0 to 1 for each constant in one replicate. Each constant has its own random stream, so its
-/// draws do not depend on other constants, and the random numbers of simulated worlds do not change.
+/// Returns a number from 0 to 1 for each constant in one replicate. Each constant has its own random stream: its draws
+/// do not depend on other constants, and the random numbers of simulated worlds do not change.
 #[must_use]
 pub fn draw_shares(names: &[&str], seed: u64, replicate: u32) -> Vec<f64> {
     let streams = Streams::new(seed, replicate);

@@ -1,11 +1,11 @@
-//! One rollout in real time: the product starts pulls that real machines carry out.
+//! One rollout in real time, in which real machines carry out the pulls.
 //!
-//! The control plane, agents, pods and kubelets are those of a simulated run, with the same random numbers; an event
-//! happens at its time on the laboratory's clock. The laboratory carries out each pull and reports its end. The
-//! records are those of a simulated run, but bytes and requests are measured.
+//! The control plane, agents, pods and kubelets are simulated with the usual random numbers, and events happen at
+//! their times on the laboratory's clock. The laboratory carries out each pull and reports its end. The records are
+//! those of a simulated run, except that bytes and requests are measured.
 //!
-//! Left out: the time that fleetsim itself takes for an event. An event's time is its due time, so pulls look longer
-//! if fleetsim is late; the laboratory knows the delay.
+//! Left out: the time that fleetsim itself needs for an event. An event's time is its due time, so pulls look longer
+//! if fleetsim is late. The laboratory knows the delay.
 
 use super::{RunFailure, Sim, conclude};
 use crate::engine::{End, EventQueue, Model, Observer};
@@ -14,9 +14,9 @@ use crate::scenario::Variant;
 use crate::units::{BytesPerSec, SimTime};
 use crate::world::{Event, PullError, PullId, PullOrder, Queue, Totals};
 
-/// Real machines that pull images, and their clock. The laboratory observes every event just before it happens.
+/// Real machines that pull images, and their clock. The laboratory observes each event just before it happens.
 pub trait Laboratory: Observer<Event> {
-    /// The reason why the laboratory cannot continue.
+    /// The laboratory's error if it cannot continue.
     type Error: From<RunFailure>;
 
     /// Starts a pull.
@@ -31,28 +31,28 @@ pub trait Laboratory: Observer<Event> {
     /// Returns an error if the run must not continue.
     fn wait(&mut self, due: SimTime) -> Result<LabObservation, Self::Error>;
 
-    /// Returns the totals measured since the start, in the form for [`crate::world::World::measure_totals`].
+    /// Returns the totals measured since the start, as input for [`crate::world::World::measure_totals`].
     ///
     /// # Errors
-    /// Returns an error if they cannot be read.
+    /// Returns an error if the totals cannot be read.
     fn totals(&mut self) -> Result<Totals, Self::Error>;
 }
 
-/// The observations of a laboratory when it returns from a wait.
+/// A laboratory's observations at the end of a wait.
 #[derive(Clone, Debug, Default)]
 pub struct LabObservation {
     /// The time on the laboratory's clock.
     pub now: SimTime,
-    /// Pulls that have ended since the last observation.
+    /// Pulls that have ended since the previous observation.
     pub ended: Vec<EndedPull>,
-    /// The registry's egress. `None`: not measured again.
+    /// The registry's egress. `None`: no new measurement.
     pub egress: Option<MeasuredEgress>,
 }
 
 /// A pull that a laboratory has carried out.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedPull {
-    /// The number of the pull, from its order.
+    /// The number of the pull in its order.
     pub pull: PullId,
     /// The time at which the pull ended.
     pub at: SimTime,
@@ -60,16 +60,16 @@ pub struct EndedPull {
     pub error: Option<PullError>,
 }
 
-/// The egress of a laboratory's registry.
+/// The measured egress of a laboratory's registry.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasuredEgress {
     /// The rate at which the registry sends.
     pub rate: BytesPerSec,
-    /// Whether that rate is the registry's capacity.
+    /// Whether the rate equals the registry's capacity.
     pub is_at_capacity: bool,
 }
 
-/// Runs one variant in real time, with pulls by `laboratory`.
+/// Runs one variant in real time, with pulls carried out by `laboratory`.
 ///
 /// # Errors
 /// Returns an error if the laboratory cannot continue, or the run fails as in [`super::run`].
@@ -124,7 +124,7 @@ fn drive<L: Laboratory>(
         }
         let next = queue.peek_time().unwrap_or(horizon).min(horizon);
         let observed = laboratory.wait(next)?;
-        // No event happens before the observations of the meters.
+        // No event may happen before the last measurement, so a pull ends at `now` at the earliest.
         for EndedPull { pull, at, error } in observed.ended {
             sim.world.order_ends(pull, at.max(now), error, queue);
         }

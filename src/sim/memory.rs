@@ -1,9 +1,9 @@
 //! The memory of a run, estimated from its scenario before anything is simulated.
 //!
 //! A run keeps records of all clusters, nodes and pods until its end, and of the pulls in progress. The estimate is
-//! for the worst strategy, which updates all clusters at the same time. The sizes were fitted to the largest resident
-//! set of whole runs of 10,000 to 60,000 clusters on Linux, with their results. The ratio of the estimates to the
-//! measured memory:
+//! for the worst strategy, which updates all clusters at the same time. The sizes were fitted to the peak resident set
+//! of complete runs with 10,000 to 60,000 clusters on Linux, including their results. The ratio of the estimates to
+//! the measured memory:
 //!
 //! | run | estimate / measured |
 //! |---|---|
@@ -12,8 +12,8 @@
 //! | 4 to 10 nodes, 30 pods, 60 layers, 10 workloads, 10 images or a cache for each cluster | 0.87 to 1.2 |
 //! | DaemonSets, which update one node at a time, also with Spegel and Kraken | 1.4 to 2.0 |
 //!
-//! Left out, because only a run shows them: pods that are created again after a failure, attempts to pull after the
-//! first, and anything else that grows with the duration of a stalled rollout.
+//! Left out, because only a run shows them: pods created again after a failure, retried pulls, and anything else that
+//! grows with the duration of a stalled rollout.
 
 use std::collections::BTreeSet;
 
@@ -22,29 +22,29 @@ use crate::scenario::Scenario;
 use crate::units::counted;
 use crate::world::{CachePlace, DistributionKind, ImageSpec, ReleaseKind, WorkloadKind, WorldSpec};
 
-/// Bytes of a cluster, with its link and its row of results, without its nodes and pods.
+/// Bytes for each cluster, with its link and its row in the results, without its nodes and pods.
 const CLUSTER: f64 = 400.0;
-/// Bytes of a node, with its network card and its disk.
+/// Bytes for each node, with its network card and its disk.
 const NODE: f64 = 640.0;
-/// Bytes of a pull in progress, with its downloads and events, and of each layer of its image.
+/// Bytes for each concurrent pull, with its downloads and events, and for each layer of its image.
 const PULL: f64 = 900.0;
 const PULLED_LAYER: f64 = 55.0;
-/// Bytes of a node's state of each blob after a pull.
+/// Bytes for a node's state of each blob after a pull.
 const NODE_BLOB: f64 = 20.0;
-/// Bytes of a pod, and of a pod that has to pull.
+/// Bytes for each pod, and for each pod that has to pull.
 const POD: f64 = 150.0;
 const NEW_POD: f64 = 240.0;
-/// Bytes of a workload in a cluster.
+/// Bytes for each workload in a cluster.
 const WORKLOAD: f64 = 160.0;
-/// Bytes of a cache or of the seeds of a cluster, and of each blob in it.
+/// Bytes for each cache, or each cluster's seeds, and for each blob in it.
 const STORE: f64 = 800.0;
 const STORED_BLOB: f64 = 60.0;
-/// Bytes of the swarm around a blob in a cluster.
+/// Bytes for the swarm of one blob in a cluster.
 const SWARM: f64 = 240.0;
-/// Bytes of the links of a node that serves others.
+/// Bytes for the links of each node that serves other nodes.
 const PEER: f64 = 700.0;
 
-/// Bytes of a target in a list of a product, such as a partition: 150 partitions of all 100,000 clusters took 679 MB
+/// Bytes for each target in a product's list, such as a partition: 150 partitions of all 100,000 clusters took 679 MB
 /// more than one.
 const LISTED_TARGET: f64 = 45.0;
 
@@ -53,12 +53,12 @@ const LISTED_TARGET: f64 = 45.0;
 pub struct MemoryPart {
     /// The size in bytes.
     pub bytes: f64,
-    /// The kind of part, with its count: `1,000,000 clusters`.
+    /// The kind of part and its count, such as `1,000,000 clusters`.
     pub of: String,
 }
 
 impl MemoryPart {
-    /// Creates the part for `number` items of this size.
+    /// Creates the part for `number` items that need `bytes` each.
     #[must_use]
     pub fn of(number: f64, noun: &str, bytes: f64) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl MemoryPart {
     }
 }
 
-/// Returns the memory of one run of a scenario, in parts, without the scenario itself.
+/// Returns the memory of one run of a scenario by part, without the scenario itself.
 #[must_use]
 pub fn memory_of_run(scenario: &Scenario) -> Vec<MemoryPart> {
     let world = &*scenario.world;
@@ -132,7 +132,7 @@ fn of_lists(lists: usize, world: &WorldSpec) -> MemoryPart {
     }
 }
 
-/// Returns the memory of caches, cells and peers between registry and nodes. `None`: there are none.
+/// Returns the memory of caches, cells and peers between registry and nodes. `None`: the world has none.
 fn of_distribution(world: &WorldSpec, sizes: &WorldSizes) -> Option<MemoryPart> {
     match &world.distribution.kind {
         DistributionKind::Direct => None,
@@ -158,7 +158,7 @@ fn of_distribution(world: &WorldSpec, sizes: &WorldSizes) -> Option<MemoryPart> 
     }
 }
 
-/// Returns the memory of stores that hold each blob, given the bytes that a store needs for a blob.
+/// Returns the memory of stores that hold every blob, given the bytes that a store needs for each blob.
 fn of_stores(sizes: &WorldSizes, number: f64, noun: &str, blob: f64) -> MemoryPart {
     MemoryPart {
         bytes: number * (STORE + sizes.blobs * blob),
@@ -170,7 +170,7 @@ fn of_stores(sizes: &WorldSizes, number: f64, noun: &str, blob: f64) -> MemoryPa
     }
 }
 
-/// The number of records of each kind in a run. Random numbers of nodes count with their means.
+/// The number of records of each kind in a run. Random numbers of nodes are replaced by their means.
 struct WorldSizes {
     clusters: f64,
     nodes: f64,
@@ -178,9 +178,9 @@ struct WorldSizes {
     new_pods: f64,
     /// Maximum number of concurrent pulls: one for each node.
     pulls: f64,
-    /// Maximum number of layers of a new image.
+    /// Maximum number of layers in a new image.
     layers: f64,
-    /// Number of distinct blobs of all images.
+    /// Number of distinct blobs in all images.
     blobs: f64,
 }
 

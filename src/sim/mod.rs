@@ -5,12 +5,12 @@
 //! [`RunRecord`] it returns.
 //!
 //! A run ends when the product sees every target ready on the wanted revision, when no pending event can change what
-//! the product sees (the run then reports the rule that holds the rollout), or at the horizon. After a complete run,
-//! only the product continues until it reports completion itself. The world stops, so a failure after the end changes
-//! nothing; everything except the time of that report is recorded before.
+//! the product sees (the run then reports the rule that blocks the rollout), or at the horizon. After completion the
+//! world stops, and only the product continues until it reports the completion itself. Later failures therefore have
+//! no effect, and everything except the time of that report is recorded before.
 //!
-//! A process that runs its own control loop has timers that fleetsim does not see. Its run is stalled only when the
-//! process has received all events, and has shown that it does nothing more until the horizon.
+//! An external process with its own control loop has timers that fleetsim does not see. Its run is stalled only after
+//! the process has received all events and has shown that it does nothing more until the horizon.
 //!
 //! A run whose events repeat without progress fails ([`NoProgress`]).
 
@@ -50,12 +50,12 @@ use record::RunEnd;
 /// Runs one variant with the random numbers of this seed and replicate.
 ///
 /// # Errors
-/// Returns an error if the strategy is a process that fails, or if events repeat endlessly.
+/// Returns an error if the strategy's external process fails, or if events repeat endlessly.
 pub fn run(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, RunFailure> {
     run_observed(variant, seed, replicate, &mut ())
 }
 
-/// Like [`run`], but also records what the product shows to people ([`RunRecord::statuses`]).
+/// Runs one variant like [`run`], and also records the product's status conditions ([`RunRecord::statuses`]).
 ///
 /// # Errors
 /// See [`run`].
@@ -67,7 +67,7 @@ pub fn run_in_detail(
     simulate(variant, seed, replicate, &mut (), true)
 }
 
-/// Like [`run`], but also shows every event to `observer` before it happens.
+/// Runs one variant like [`run`], and shows every event to `observer` before it happens.
 ///
 /// # Errors
 /// See [`run`].
@@ -80,7 +80,7 @@ pub fn run_observed<O: Observer<Event>>(
     simulate(variant, seed, replicate, observer, false)
 }
 
-/// Like [`run`], but returns no record if `stop` is set before the end.
+/// Runs one variant like [`run`], but returns no record if `stop` is set before the end.
 ///
 /// # Errors
 /// See [`run`].
@@ -167,17 +167,17 @@ struct Sim<'s> {
     world: World<'s>,
     control: ControlPlane<'s>,
     progress: Progress,
-    /// The time at which the new revision was released. `None`: it is still being pre-pulled.
+    /// The time at which the new revision was released. `None`: a pre-pull is still in progress.
     released: Option<SimTime>,
-    /// Whether the rollout is complete, so that nothing more happens in the world.
+    /// Whether the rollout is complete, so that the world has stopped.
     is_world_over: bool,
     /// Detects events that repeat without progress.
     guard: ProgressGuard,
-    /// The number of people's actions and of the release.
+    /// The number of people's actions so far, plus one for the release.
     acts: u64,
     /// The error if events repeat without progress.
     endless: Option<NoProgress>,
-    /// The observed part of a rollout in progress, which this run follows until the present.
+    /// The observed part of a rollout in progress, which the run follows until the present.
     past: Option<Past<'s>>,
 }
 
@@ -236,7 +236,7 @@ impl<'s> Sim<'s> {
         self.control.release(queue);
     }
 
-    /// Continues a complete rollout: only the product acts until it reports completion itself.
+    /// Continues a complete rollout. Only the product acts, until it reports completion itself.
     fn await_reported_completion(
         &mut self,
         queue: &mut Queue,
@@ -263,11 +263,11 @@ impl<'s> Sim<'s> {
         if self.progress.is_complete() {
             return true;
         }
-        // Without a timer, a native controller cannot act. A process may have its own timers.
+        // A native controller cannot act without a timer. A process may have its own timers.
         if !self.control.traits.is_process && self.world.is_at_rest(queue, 0) {
             return true;
         }
-        // Checked last, and only if it decides, because it may cost as much as a pass.
+        // Checked last, because this check may cost as much as a pass.
         self.world.is_at_rest(queue, self.control.timers())
             && self.control.controller.is_idle(&self.world)
     }
@@ -294,10 +294,11 @@ impl<'s> Sim<'s> {
         }
     }
 
-    /// Returns the time at which a process must be asked again, unless it acts before. `None`: not before the horizon.
+    /// Returns the time at which a process must be asked again, unless it acts earlier. `None`: not before the
+    /// horizon.
     ///
-    /// The remaining events of a world at rest cannot advance the rollout, and only failures among them are events for
-    /// a process. So a process may advance past all other events; its actions then happen at their own times.
+    /// The remaining events of a world at rest cannot advance the rollout, and the process receives only failures
+    /// among them. It may therefore advance past all other events; its actions still happen at their own times.
     fn next_for_process(&self, queue: &Queue) -> Option<SimTime> {
         let brings_no_news = self.world.is_at_rest(queue, 0) && !self.world.expects_failures();
         if brings_no_news {
@@ -307,15 +308,15 @@ impl<'s> Sim<'s> {
         }
     }
 
-    /// Returns the seconds from the release until the product's own report of completion is true, because a product
-    /// may leave out targets.
+    /// Returns the seconds from the release until the product's report of completion is true. The report itself may be
+    /// earlier, because a product may leave out targets.
     fn reported_s(&self) -> Option<f64> {
         let complete = self.progress.reached(1.0).unwrap_or_default();
         let reported = self.control.reported()?.max(complete);
         Some((reported - self.released?).as_secs_f64())
     }
 
-    /// Returns the targets that could be updated, at the end of the run.
+    /// Returns which targets could be updated, evaluated at the end of the run.
     fn reach(&self) -> Reach {
         let clusters = &self.scenario.world.clusters;
         let heeds_pause = !self.control.traits.ignores_pause;

@@ -1,7 +1,7 @@
 //! A run that follows the observed part of a rollout in progress, and simulates the rest.
 //!
-//! The run begins at the release. Until the present, the product's own rules decide on the observed state, with the
-//! observed order and times:
+//! The run begins at the release. Until the present, the product's own rules are applied to the observed state, with
+//! the observed order and times:
 //!
 //! | observed state | in the run |
 //! |---|---|
@@ -11,20 +11,20 @@
 //! | waiting | an instruction does not arrive before the present |
 //! | failed | it never reports readiness |
 //!
-//! A person's pending action happens before the first target that was observed as instructed but is not instructed in
-//! the run. If there is no such target, and the product does not show that the action was made, it happens after the
-//! present.
+//! A person's pending action happens before the instruction of the first target that was observed as instructed but is
+//! not instructed in the run. If there is no such target, and the product does not show the action, it happens after
+//! the present.
 //!
 //! A target that is ready is online: it is not offline at the start, and its simulated outages begin at the present or
 //! later.
 //!
-//! So a product needs no code for this: waits, timers and queues of its controllers are as old as the rollout. The run
-//! keeps the duration that it would have given each target itself; a forecast evaluates its constants with these
-//! durations.
+//! Products therefore need no code for this: the waits, timers and queues of their controllers are as old as the
+//! rollout. The run also records the update duration that it would have simulated for each target, which a forecast
+//! uses to evaluate its constants.
 //!
-//! Left out: bytes that a target has received if its report comes earlier or later than its simulated pulls; targets
-//! that were ready and are no longer; outages that exist at the start of a run, which may cut off a target that was
-//! observed as ready.
+//! Left out: the difference in received bytes if a target's report comes earlier or later than its simulated pulls;
+//! targets that were ready before but no longer are; outages at the start of a run that cut off a target observed as
+//! ready.
 
 use super::{RunFailure, Sim, conclude};
 use crate::control_plane::{Controller, SeenActs};
@@ -39,10 +39,10 @@ use crate::world::{AgentEvent, ClusterId, Event, FaultEvent, NEW, Queue, Report}
 /// The observed state of a target.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SeenState {
-    /// The target runs the old revision, and was not instructed.
+    /// The target runs the old revision and was not instructed.
     #[default]
     Waiting,
-    /// The target was instructed and is not ready.
+    /// The target was instructed and is not ready yet.
     Updating,
     /// The target is ready on the new revision.
     Ready,
@@ -50,10 +50,10 @@ pub enum SeenState {
     Failed,
 }
 
-/// A target, with times since the release.
+/// The observation of a target, with times since the release.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SeenTarget {
-    /// The observed state.
+    /// The target's observed state.
     pub state: SeenState,
     /// The time at which the target was instructed, if known.
     pub instructed: Option<SimTime>,
@@ -64,17 +64,17 @@ pub struct SeenTarget {
 /// A rollout in progress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RolloutSoFar {
-    /// The time since the release.
+    /// The time from the release to the observation.
     pub now: SimTime,
     /// Every target, in the order of the fleet.
     pub targets: Vec<SeenTarget>,
-    /// Minimum number of approvals or continuations by people.
+    /// Minimum number of approvals or continuations that people have made.
     pub acts: usize,
 }
 
 impl RolloutSoFar {
-    /// Returns people's actions as the targets show them. If the product does not show when it instructed a target,
-    /// its update is assumed to have been as long as the first one.
+    /// Returns people's actions, as the targets show them. If a target's instruction time is unknown, its update is
+    /// assumed to have taken as long as the first one.
     fn acts(&self) -> SeenActs {
         let first = self.targets.iter().filter_map(|target| target.ready).min();
         let mut began = Vec::with_capacity(self.targets.len());
@@ -91,8 +91,8 @@ impl RolloutSoFar {
         }
     }
 
-    /// Returns the time at which a target was instructed. If the product does not show it, the update is assumed to
-    /// have been as long as that of the first ready target, which was instructed at the release.
+    /// Returns the time at which a target was instructed. If it is unknown, the update is assumed to have taken as
+    /// long as that of the first ready target, which was instructed at the release.
     fn instruction_of(&self, target: &SeenTarget, first_ready: Option<SimTime>) -> SimTime {
         if let Some(instructed) = target.instructed {
             return instructed;
@@ -104,20 +104,20 @@ impl RolloutSoFar {
     }
 }
 
-/// A run that followed an observed rollout and continued it.
+/// A run that followed an observed rollout and then continued it.
 #[derive(Clone, Debug)]
 pub struct Continuation {
     /// The record of the whole run.
     pub record: RunRecord,
-    /// The time at which each target was instructed. `None`: never.
+    /// The time at which each target was instructed. `None`: it was never instructed.
     pub instructed: Vec<Option<SimTime>>,
-    /// The time at which each target would have been ready in the run alone. `None`: not before the end.
+    /// The time at which each target would have become ready without the observation. `None`: not before the end.
     pub own_ready: Vec<Option<SimTime>>,
-    /// The rule that holds the rollout at the present.
+    /// The rule that blocks the rollout at the present.
     pub hold: Option<Hold>,
 }
 
-/// Runs a variant from the release, following a rollout in progress until the present.
+/// Runs a variant from the release, and follows the observed rollout until the present.
 ///
 /// # Errors
 /// See [`super::run`].
@@ -152,12 +152,12 @@ pub fn run_from(
     })
 }
 
-/// The observed rollout that a run follows, and the progress of following it.
+/// The observed rollout that a run follows, and how far the run has followed it.
 pub(super) struct Past<'s> {
     seen: &'s RolloutSoFar,
     streams: Streams,
     targets: Vec<FollowedTarget>,
-    /// The durations of the run's own updates until the present.
+    /// The durations of the run's own simulated updates until the present.
     fit: Option<CensoredFit>,
     hold: Option<Hold>,
     is_now: bool,
@@ -167,18 +167,18 @@ pub(super) struct Past<'s> {
 struct FollowedTarget {
     /// The time at which the target's instruction arrived.
     instructed: Option<SimTime>,
-    /// The time at which the target's own report of readiness arrived.
+    /// The time at which the target's own, simulated report of readiness arrived.
     own_ready: Option<SimTime>,
-    /// The time at which the observed report replaces the target's own.
+    /// The time at which the observed report replaces the simulated one.
     due: Option<SimTime>,
-    /// Whether that report has arrived.
+    /// Whether the observed report has arrived.
     is_ready: bool,
-    /// Whether the target was offline at the start of the run.
+    /// Whether the target was reconnected because the run had it offline at the start.
     is_reconnected: bool,
 }
 
 impl Sim<'_> {
-    /// Connects targets that are ready although the run's own failures cut them off from the start.
+    /// Reconnects targets that were observed as ready although the run's own failures cut them off at the start.
     fn reconnect(&mut self, queue: &mut Queue) {
         let Some(past) = &mut self.past else { return };
         let faults = &self.scenario.world.faults;
@@ -199,8 +199,8 @@ impl Sim<'_> {
 }
 
 impl Past<'_> {
-    /// Handles an event that is about to happen. The first event after the present determines what holds the rollout.
-    /// Exports have times in seconds, and the controller sees changes a moment later.
+    /// Handles an event that is about to happen. The hold at the present is determined at the first later event,
+    /// because exports have times in whole seconds and the controller sees changes slightly later.
     pub(super) fn reaches(&mut self, now: SimTime, controller: &dyn Controller) {
         if !self.is_now && now > self.seen.now + SimDuration::from_secs(1) {
             self.is_now = true;
@@ -208,7 +208,7 @@ impl Past<'_> {
         }
     }
 
-    /// Returns whether an event must not happen now, because something else was observed.
+    /// Returns whether an event must not happen now because the observation contradicts it.
     pub(super) fn withholds(&mut self, event: Event, queue: &mut Queue) -> bool {
         match event {
             Event::Agent(AgentEvent::InstructionArrives(cluster)) => {
@@ -255,7 +255,7 @@ impl Past<'_> {
         let seen = self.seen.targets[report.cluster.index()];
         let target = &mut self.targets[report.cluster.index()];
         if target.is_ready {
-            // The target's reports are out of date until its own update has caught up.
+            // The target's reports are out of date until its simulated update has caught up.
             let has_caught_up = target.own_ready.is_some();
             if report.ready {
                 target.own_ready.get_or_insert(now);
@@ -299,7 +299,7 @@ impl Past<'_> {
         }
     }
 
-    /// Returns the remaining time of an update that the run has finished too early.
+    /// Returns the remaining time of an update that finished too early in the run.
     fn rest(&mut self, cluster: ClusterId) -> SimDuration {
         let now = self.seen.now;
         let at = cluster.index();
@@ -313,11 +313,12 @@ impl Past<'_> {
         let key = EntityKey::of("update in progress").part(u64::from(cluster.0));
         let share = 1.0 - dist::unit(&mut self.streams.stream(key, "rest"));
         let whole = fit.map_or(elapsed, |fit| fit.beyond(elapsed, share));
-        // A report at exactly this instant would count as observed.
+        // A report at exactly this instant would count as observed, so it comes later.
         SimDuration::from_secs_f64((whole - elapsed).clamp(1e-3, 1e8))
     }
 
-    /// Returns the seconds of the run's own updates until the present, and whether they have ended.
+    /// Returns the durations of the run's own simulated updates until the present in seconds, and whether each has
+    /// ended.
     fn own_durations(&self) -> Vec<(f64, bool)> {
         let mut durations = Vec::new();
         for target in &self.targets {

@@ -1,21 +1,19 @@
 //! Splits the duration of a rollout by cause: its critical path, from the release to the last target that became
 //! ready.
 //!
-//! The path is followed backwards. The last target was being updated since its instruction. The pass that instructed
-//! it began after another target had become ready, which is the previous target on the path, and so on to the release.
-//! Each part of the time has one cause, so the causes add up to the time to completion.
+//! The path is followed backwards. The last target was updated from its instruction until it was ready. The pass that
+//! instructed it began after another target had become ready, which is the previous target on the path, and so on back
+//! to the release. Each part of the time has one cause, so the causes add up to the time to completion.
 //!
-//! Of an update: `report` is the way of the instruction to the cluster and of the report back, with the delays of the
-//! agent; while such a message waits for a cluster that is offline, this is `offline`. Between both, each moment
-//! counts once, for the first of these that holds: an open download is `transfer`; images that are unpacked or written
-//! are `unpack`; waits after HTTP 429 are `throttled`, and after 503 or without a response `unavailable`; another pull
-//! in progress, which asks the registry or waits for a cache or cell, is `transfer` too; a pod that its kubelet holds
-//! back is `kubelet`; and the rest is `start`: replacing pods, starting, probes, and waits after crashes. Before an
-//! update, time in which a person was waited for is `people`, the rest is `rule`: limits, pauses of the strategy (also
-//! while a person is waited for), and the controller's own loop. While a person's stop keeps an instructed cluster
-//! from beginning, this is `people` too.
+//! An update has four causes. `report` is the time for the instruction to reach the cluster and for the report to
+//! return, with the delays of the agent. In between, `transfer` is the time in which a download is open, or a pull
+//! queries the registry or waits for a cache or cell. `unpack` is any other time in which images are unpacked or
+//! written. `start` is the rest: replacing pods, starting containers, probes, and waits after failures. Before an
+//! update, `people` is the time spent waiting for a person, and `rule` is the rest: limits, timed pauses of the
+//! strategy (even while also waiting for a person), and the controller's own loop. If a person has stopped the
+//! rollout, the time until an instructed cluster can begin is also `people`.
 //!
-//! Left out: a target other than the latest one may have freed the slot. Both were needed.
+//! Left out: slots freed by a target other than the latest one. The pass needed both.
 
 use itertools::Itertools;
 
@@ -24,7 +22,7 @@ use crate::results::PassRow;
 use crate::units::{SimDuration, SimTime};
 use crate::world::ClusterFacts;
 
-/// The parts of the time to completion.
+/// The parts of the time to completion, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RolloutPath {
     pub(super) rule: SimDuration,
@@ -42,16 +40,16 @@ pub(super) struct RolloutPath {
 /// The intervals of waiting for people.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PeoplesWaits {
-    /// From the request of an action to the action.
+    /// Intervals from the request of an action to the action.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
-    /// Timed waits of the strategy, during which a person delays nothing.
+    /// Timed waits of the strategy, during which a missing action causes no delay.
     pub(super) timed: Vec<(SimTime, SimTime)>,
-    /// Approvals at times set by the experiment. The path has waited for an approval since its previous step.
+    /// Approvals at times set in the experiment. They count as waiting since the previous step on the path.
     pub(super) approvals: Vec<SimTime>,
 }
 
 impl PeoplesWaits {
-    /// Returns the time in an interval spent waiting for a person without a concurrent timed wait.
+    /// Returns the time spent waiting for a person within an interval, without the time of concurrent timed waits.
     fn between(&self, from: SimTime, to: SimTime) -> SimDuration {
         let mut all = self.pauses.clone();
         let approved = self.approvals.iter().filter(|at| (from..=to).contains(*at));
@@ -63,7 +61,7 @@ impl PeoplesWaits {
     }
 }
 
-/// Returns the time in which at least one of these waits was in progress.
+/// Returns the time within an interval in which at least one of these waits was in progress.
 fn covered(waits: &[(SimTime, SimTime)], from: SimTime, to: SimTime) -> SimDuration {
     let mut at = from;
     let mut sum = SimDuration::ZERO;
@@ -95,10 +93,10 @@ impl RolloutPath {
     ) -> Self {
         let mut path = Self::default();
         let mut until = end;
-        // Each step goes back by at least one change, so the loop ends.
+        // Each step goes back by at least one change, so the loop terminates.
         let mut last = progress.done_until(end, usize::MAX);
         while let Some(done) = last {
-            // The product may see a target as ready some time before all targets are.
+            // The product may see a target as ready before all targets are ready.
             path.wait(done.at, until, waits);
             let facts = facts[done.cluster.index()];
             let instructed = facts.instructed.unwrap_or(done.at);
@@ -154,7 +152,7 @@ fn taken(left: &mut SimDuration, part: SimDuration) -> SimDuration {
     part
 }
 
-/// Returns the start of the last pass that could instruct a target at this time.
+/// Returns the start of the last pass that could have instructed a target at this time.
 fn last_pass(passes: &[PassRow], instructed: SimTime) -> Option<SimTime> {
     let instructed_s = instructed.as_secs_f64();
     let after = passes.partition_point(|pass| pass.t_s <= instructed_s);
@@ -198,8 +196,8 @@ mod tests {
     #[test]
     fn a_critical_path_through_two_targets_and_an_approval_equals_a_manual_calculation() {
         // Released at 10. The first target is instructed at 12, begins at 13, pulls for 20 + 5, is ready at 50 and
-        // seen at 52. A person approves from 52 to 1052. The pass at 1060 instructs the second target, which is ready
-        // at 1100 and seen at 1103.
+        // seen as ready at 52. A person approves from 52 to 1052. The pass at 1060 instructs the second target, which
+        // is ready at 1100 and seen as ready at 1103.
         let all = [
             facts(12, 13, 20, 5, 50),
             facts(1062, 1064, 10, 4, 1100),
@@ -240,7 +238,8 @@ mod tests {
             path.report,
         ];
         let secs = secs.map(SimDuration::as_secs_f64);
-        // Rule: 10 to 12, and 1052 to 1062. Report: 12 to 13, 50 to 52, 1062 to 1064, 1100 to 1103. Inside: 37 and 36.
+        // Rule: 10 to 12, and 1052 to 1062. Report: 12 to 13, 50 to 52, 1062 to 1064, 1100 to 1103. Updates between
+        // the reports: 37 and 36.
         assert_eq!(
             secs.map(|secs| (secs * 1e6).round() as u64 / 1_000_000),
             [12, 1000, 30, 9, 0, 0, 0, 34, 0, 8]
@@ -302,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_stop_that_delays_an_instructed_cluster_counts_as_a_wait_for_people() {
-        // Instructed at 10, stopped from 12 to 112, begins at 113, is ready at 150 and seen at 152.
+        // Instructed at 10, stopped from 12 to 112, begins at 113, ready at 150, seen as ready at 152.
         let mut progress = Progress::new(1);
         progress.set(ClusterId(0), true, at(152));
         let passes = [PassRow {
@@ -338,7 +337,7 @@ mod tests {
             ..PeoplesWaits::default()
         };
         for waits in [approval, request] {
-            // All targets are done at 60. A wait until 660 continues during the approval.
+            // All targets are done at 60. A timed wait until 660 overlaps the approval.
             let beside = |given: u64| PeoplesWaits {
                 timed: vec![(at(60), at(660))],
                 ..waits(given)
@@ -351,7 +350,7 @@ mod tests {
 
     #[test]
     fn a_late_instruction_by_one_pass_counts_as_a_wait_for_the_rule() {
-        // One pass at 0 writes for 100 s; the first target is ready long before the last is instructed.
+        // One pass at 0 writes for 100 s. The first target is ready long before the last one is instructed.
         let all = [facts(1, 2, 3, 1, 10), facts(100, 101, 3, 1, 110)];
         let mut progress = Progress::new(2);
         progress.set(ClusterId(0), true, at(11));

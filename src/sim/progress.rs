@@ -3,18 +3,18 @@
 use crate::units::SimTime;
 use crate::world::ClusterId;
 
-/// The targets that are done, and the time at which each number of them was first reached.
+/// The targets that are done, and the time at which each count of done targets was first reached.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     done: Vec<bool>,
     count: usize,
-    /// The times at which one, two, three, … targets were first done simultaneously.
+    /// The times at which one, two, three and more targets were first done simultaneously.
     first: Vec<SimTime>,
     /// Every change, in the order of time.
     changes: Vec<TargetChange>,
 }
 
-/// A change of a target to done or not done.
+/// A change of a target between done and not done.
 #[derive(Clone, Copy, Debug)]
 struct TargetChange {
     at: SimTime,
@@ -22,10 +22,10 @@ struct TargetChange {
     is_done: bool,
 }
 
-/// A change by which a target became done.
+/// A change after which a target is done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DoneChange {
-    /// The index among all changes.
+    /// The change's index among all changes.
     pub(super) number: usize,
     pub(super) at: SimTime,
     pub(super) cluster: ClusterId,
@@ -63,8 +63,8 @@ impl Progress {
         self.done[cluster.index()]
     }
 
-    /// Returns the time at which all of these targets were first done simultaneously. `None`: never, or there are
-    /// none.
+    /// Returns the time at which all of these targets were first done simultaneously. `None`: this never happened, or
+    /// the set is empty.
     pub(super) fn all_of(&self, among: &[bool]) -> Option<SimTime> {
         let wanted = among.iter().filter(|is_wanted| **is_wanted).count();
         let mut done = 0;
@@ -84,7 +84,8 @@ impl Progress {
         None
     }
 
-    /// Returns the last change with an index below `before`, not later than `until`, by which a target became done.
+    /// Returns the last change after which a target is done, with an index below `before` and a time not after
+    /// `until`.
     pub(super) fn done_until(&self, until: SimTime, before: usize) -> Option<DoneChange> {
         let end = self.changes.partition_point(|change| change.at <= until);
         let changes = &self.changes[..end.min(before)];
@@ -113,7 +114,8 @@ impl Progress {
         self.count as u64
     }
 
-    /// Returns the time at which this share of the targets, rounded up, was first done. `None`: never.
+    /// Returns the time at which this share of the targets, rounded up, was first done. `None`: the share was never
+    /// reached.
     pub(super) fn reached(&self, share: f64) -> Option<SimTime> {
         let wanted = (share * self.done.len() as f64).ceil() as usize;
         self.first.get(wanted.max(1) - 1).copied()

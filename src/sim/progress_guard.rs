@@ -1,15 +1,15 @@
-//! Detects runs without progress, whose events repeat at one instant or at almost the same instants.
+//! Detects runs without progress, whose events repeat at almost the same instant.
 //!
 //! Parts of a simulation that take no time can trigger each other endlessly. A controller without latencies may write
 //! an object again as soon as it sees its own write, and a container that crashes at its start may be restarted
-//! immediately. The clock then stops, or hardly advances, and no horizon ends the run.
+//! immediately. The clock then stops or hardly advances, so the run never reaches the horizon.
 //!
-//! Progress is an event that can happen only a limited number of times: virtual time passes, a target is instructed
-//! for the first time, the number of done targets reaches a new maximum, a person acts. A run fails when it has had
-//! many times as many events as one round of all its targets could need, within a second of virtual time and without
-//! progress. The message contains counts of the kinds of the following events.
+//! Progress is something that can happen only a limited number of times: virtual time passes, a target is instructed
+//! for the first time, the number of done targets reaches a new maximum, or a person acts. A run fails if, within a
+//! second of virtual time and without progress, it has had many times more events than one round of all its targets
+//! could need. The error lists the kinds of the events that follow, with their counts.
 //!
-//! Left out: loops within one event, which do not exist, and runs that are slow but make progress.
+//! Left out: loops within a single event, which do not exist, and runs that are slow but make progress.
 
 use std::collections::BTreeMap;
 
@@ -19,24 +19,25 @@ use crate::scenario::Scenario;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{Event, WorkloadKind, WorldSpec};
 
-/// Maximum interval of events that count together as being without progress. Within a second, products write an object
-/// a few times at most, because their statuses have times in whole seconds.
+/// Maximum length of an interval in which events count as being without progress. Within a second, products write an
+/// object only a few times, because times in their statuses are in whole seconds.
 const SPAN: SimDuration = SimDuration::from_secs(1);
 
 /// Number of controller events without progress that any run may have, and the additional number for each target. A
-/// target's first spec, comparison and status, and the passes that they start, are about twelve events.
+/// target's first spec, comparison and status cause about twelve events, including the passes that they start.
 const DRIVER_EVENTS: u64 = 20_000;
 const DRIVER_EVENTS_OF_A_TARGET: u64 = 50;
 
-/// The same for events of the world: for any run, for each pod, and for each try of a request of a node's pull.
+/// Number of world events without progress that any run may have, and the additional numbers for each pod and for each
+/// try of a request by a node's pull.
 const WORLD_EVENTS: u64 = 1_000_000;
 const WORLD_EVENTS_OF_A_POD: u64 = 200;
 const WORLD_EVENTS_OF_A_TRY: u64 = 20;
 
-/// Number of events whose kinds are counted after the limit.
+/// Number of events that are counted by kind after the limit is reached.
 const COUNTED: u64 = 10_000;
 
-/// Maximum number of kinds in a message.
+/// Maximum number of kinds listed in the error.
 const MOST_KINDS: usize = 6;
 
 /// The events of a run repeat endlessly.
@@ -53,13 +54,13 @@ pub struct NoProgress {
     pub at: SimTime,
     /// The virtual time since the last progress.
     pub span: SimDuration,
-    /// Number of events since then.
+    /// Number of events since the last progress.
     pub events: u64,
-    /// Number of events whose kinds were counted.
+    /// Number of events that were counted by kind.
     pub counted: u64,
-    /// The kinds of events that repeat, with their counts, the most frequent first.
+    /// The kinds of events that repeat, with their counts, most frequent first.
     pub kinds: String,
-    /// The settings that take no time.
+    /// The settings that make a step take no time.
     pub zero: Vec<String>,
 }
 
@@ -73,14 +74,14 @@ fn advice(zero: &[String]) -> String {
     )
 }
 
-/// Counters that only grow during a run.
+/// Measures of progress that only grow during a run.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct ProgressMark {
-    /// Number of first promotions of a target to a revision.
+    /// Number of first promotions of any target to any revision.
     pub(super) promotions: u64,
     /// Maximum number of targets that were done simultaneously.
     pub(super) done: usize,
-    /// Number of people's actions and of the release.
+    /// Number of people's actions, plus one for the release.
     pub(super) acts: u64,
 }
 
@@ -93,12 +94,12 @@ pub(super) struct ProgressGuard {
     of_world: u64,
     since: SimTime,
     mark: ProgressMark,
-    /// The kinds of the last events, after the limit was reached.
+    /// The kinds of the events after the limit was reached, with their counts.
     kinds: Option<BTreeMap<String, u64>>,
 }
 
 impl ProgressGuard {
-    /// Creates the guard of a run with this number of nodes.
+    /// Creates the guard for a run with this number of nodes.
     pub(super) fn new(scenario: &Scenario, nodes: u64) -> Self {
         let targets = scenario.world.clusters.len() as u64;
         Self {
@@ -112,7 +113,7 @@ impl ProgressGuard {
         }
     }
 
-    /// Counts an event. Returns whether [`Self::judge`] must be called.
+    /// Counts an event. Returns whether [`Self::judge`] must be called now.
     pub(super) fn count(&mut self, event: &Event) -> bool {
         if event.is_of_driver() {
             self.of_driver += 1;
@@ -122,8 +123,8 @@ impl ProgressGuard {
         self.of_driver > self.most_of_driver || self.of_world > self.most_of_world
     }
 
-    /// Decides after many events whether there was progress; if not, starts counting their kinds. Returns whether
-    /// enough of them are counted.
+    /// Checks after many events whether there was progress. If not, starts counting the kinds of events. Returns
+    /// whether enough of them were counted.
     pub(super) fn judge(&mut self, now: SimTime, mark: ProgressMark, kind: &str) -> bool {
         if mark != self.mark || now - self.since >= SPAN {
             self.of_driver = 0;
@@ -142,7 +143,7 @@ impl ProgressGuard {
         kinds.values().sum::<u64>() >= COUNTED
     }
 
-    /// Returns the error with the counts.
+    /// Returns the error with the counted kinds of events.
     pub(super) fn error(&self, run: &str, now: SimTime, scenario: &Scenario) -> NoProgress {
         let kinds = self.kinds.iter().flatten();
         let kinds = kinds
@@ -161,10 +162,10 @@ impl ProgressGuard {
     }
 }
 
-/// Returns the number of events that a world may have without progress: many times those of one round of all its pods
-/// and pulls.
+/// Returns the number of world events that a run may have without progress: many times the events in one round of all
+/// its pods and pulls.
 fn most_world_events(world: &WorldSpec, nodes: u64) -> u64 {
-    /// Number of requests of a pull other than those for its layers.
+    /// Number of requests in a pull other than those for its layers.
     const OTHER_REQUESTS: usize = 6;
     let clusters = world.clusters.len() as u64;
     let mut pods = clusters;
@@ -185,7 +186,7 @@ fn most_world_events(world: &WorldSpec, nodes: u64) -> u64 {
         + (WORLD_EVENTS_OF_A_TRY * nodes * requests).saturating_mul(tries)
 }
 
-/// Returns the settings of a scenario that take no time although they usually do.
+/// Returns the settings that make a step take no time although it usually takes time.
 fn zero_times(scenario: &Scenario) -> Vec<String> {
     let agent = &scenario.platform.agent;
     let node = &scenario.world.node;

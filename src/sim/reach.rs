@@ -1,9 +1,8 @@
 //! The targets that a rollout could update, evaluated at the end of a run.
 //!
-//! A target that is ready could be updated, whatever happened to it before. Of the others, one could not be updated if
-//! it has no agent, if it is paused and the product respects that, or if it is offline from the start of the run to the
-//! horizon. Every other target could be updated and was not: it is broken or slow, or a rule blocks it. So when a run
-//! ends makes no difference: a target that would be back later could have been waited for.
+//! A ready target could be updated, whatever happened to it before. Any other target could not be updated if it has no
+//! agent, if it is paused and the product respects that, or if it is offline at the end. The remaining targets could
+//! have been updated but were not: they are broken or slow, or a rule blocks them.
 
 use super::progress::Progress;
 use crate::units::SimTime;
@@ -20,16 +19,16 @@ pub(super) enum Obstacle {
     Offline,
 }
 
-/// The targets of a run, with the reason for each that could not be updated.
+/// The targets of a run, with the reason why each one could not be updated, if so.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
-    /// The obstacle for each target. `None`: it could be updated.
+    /// The obstacle for each target. `None`: the target could be updated.
     obstacles: Vec<Option<Obstacle>>,
 }
 
 impl Reach {
-    /// Judges the `clusters`, each of which is ready or not (`progress`), and online at some time or not.
-    /// `heeds_pause`: the product leaves paused clusters alone.
+    /// Evaluates the `clusters`, given which of them are ready (`progress`) and which are online. `heeds_pause`: the
+    /// product does not update paused clusters.
     pub(super) fn judge(
         clusters: &[ClusterSpec],
         progress: &Progress,
@@ -54,7 +53,7 @@ impl Reach {
         Self { obstacles }
     }
 
-    /// Counts targets that the product's own settings exclude as paused, unless they are ready.
+    /// Counts targets as paused if the product's own settings exclude them, unless they are ready.
     pub(super) fn without(
         mut self,
         progress: &Progress,
@@ -74,20 +73,20 @@ impl Reach {
         self.obstacles[cluster.index()].is_none()
     }
 
-    /// The number of targets that could be updated.
+    /// Returns the number of targets that could be updated.
     pub(super) fn reachable(&self) -> u64 {
         let reachable = self.obstacles.iter().filter(|obstacle| obstacle.is_none());
         reachable.count() as u64
     }
 
-    /// The number of targets that could not be updated for this reason.
+    /// Returns the number of targets that could not be updated for this reason.
     pub(super) fn count(&self, obstacle: Obstacle) -> u64 {
         let hindered = self.obstacles.iter().flatten();
         hindered.filter(|other| **other == obstacle).count() as u64
     }
 
-    /// Returns the time at which all targets that could be updated were first ready simultaneously. `None`: never, or
-    /// there is no such target.
+    /// Returns the time at which all targets that could be updated were first ready simultaneously. `None`: this never
+    /// happened, or no target could be updated.
     pub(super) fn all_ready(&self, progress: &Progress) -> Option<SimTime> {
         let among: Vec<bool> = self.obstacles.iter().map(Option::is_none).collect();
         progress.all_of(&among)
@@ -125,7 +124,7 @@ mod tests {
                 id != ClusterId(5) && id != ClusterId(0)
             })
         };
-        // The first target is offline now and was updated; the second waits; the fifth was updated although it is
+        // The first target is offline now but was updated; the second waits; the fifth was updated although it is
         // paused.
         let heeded = reach(true);
         let counts = [Obstacle::NoAgent, Obstacle::Paused, Obstacle::Offline]

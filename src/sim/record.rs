@@ -1,6 +1,6 @@
-//! Converts a run that has ended to its record: the rows for results, charts and reports.
+//! Converts a finished run to its record: the rows for results, charts and reports.
 //!
-//! Times are in seconds. Times of the whole run count from the release, those of clusters from the start of the run.
+//! Times are in seconds. Times for the run count from the release; times for clusters count from the start of the run.
 
 use itertools::izip;
 
@@ -23,11 +23,11 @@ use crate::world::{
 pub(super) struct RunEnd {
     pub(super) at: SimTime,
     pub(super) outcome: RunOutcome,
-    /// Number of events handled until then.
+    /// Number of events handled until the end.
     pub(super) events: u64,
 }
 
-/// A run that has ended, with the parts of its record that [`RunRow`] summarises.
+/// A finished run, with the parts of its record that [`RunRow`] summarises.
 struct EndedRun<'r> {
     variant: &'r Variant,
     replicate: u32,
@@ -38,13 +38,13 @@ struct EndedRun<'r> {
     passes: &'r [PassRow],
 }
 
-/// The reference times of a rollout.
+/// The reference times in a rollout.
 struct Milestones {
     released: SimTime,
     reach: Reach,
-    /// The time at which all reachable targets were first ready. `None`: never.
+    /// The time at which all reachable targets were first ready. `None`: this never happened.
     all_ready: Option<SimTime>,
-    /// The critical path from the release to that time.
+    /// The critical path from the release to `all_ready`.
     path: Option<RolloutPath>,
 }
 
@@ -53,19 +53,19 @@ impl Milestones {
         (at - self.released).as_secs_f64()
     }
 
-    /// Returns the seconds of one part of the critical path.
+    /// Returns the duration of one part of the critical path in seconds.
     fn on_path(&self, part: fn(&RolloutPath) -> SimDuration) -> Option<f64> {
         let path = self.path.as_ref()?;
         Some(part(path).as_secs_f64())
     }
 }
 
-/// The clusters of a run that share a property.
+/// Counts of the clusters of a run, by property.
 #[derive(Default)]
 struct ClusterCounts {
     offline_at_start: u64,
     defective: u64,
-    /// The number of defective ones that were instructed.
+    /// The number of defective clusters that were instructed.
     exposed: u64,
 }
 
@@ -81,7 +81,7 @@ impl ClusterCounts {
     }
 }
 
-/// Totals over the passes of a run.
+/// Totals over all passes of a run.
 #[derive(Default)]
 struct PassCounts {
     passes: u64,
@@ -102,7 +102,7 @@ impl PassCounts {
 }
 
 impl Sim<'_> {
-    /// Returns the record of this run, which has ended.
+    /// Returns the record of this run after its end.
     pub(super) fn record(&mut self, variant: &Variant, replicate: u32, end: &RunEnd) -> RunRecord {
         let totals = self.world.finish(end.at);
         self.world.assert_bytes_are_conserved();
@@ -423,7 +423,7 @@ fn link_row(world: &WorldSpec, load: &LinkLoad, span: SimDuration) -> RegistryRo
     }
 }
 
-/// Returns the meters' series, whose bins have this length, as rows.
+/// Converts the meters' series to rows. `bin_s` is the length of a bin.
 fn series_rows(bin_s: f64, bins: &[Bin]) -> Vec<SeriesRow> {
     let mut rows = Vec::with_capacity(bins.len());
     for (at, bin) in bins.iter().enumerate() {

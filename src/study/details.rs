@@ -1,9 +1,9 @@
-//! The details of finished runs, kept until the run that reports display is known.
+//! The details of finished runs, kept until it is known which run the reports display.
 //!
 //! Every run records what a displayed run shows: its clusters, its passes and its statuses. The displayed replicate
-//! follows from all runs, so the details of each are kept in a compact form until then. When they exceed a budget, the
-//! details of further runs are dropped; a displayed run without details is simulated again. A run whose strategy
-//! starts a process is always simulated again, which checks that the process gives the same answers.
+//! depends on all runs, so the details of each run are kept in a compact form until then. When they exceed a budget,
+//! the details of further runs are dropped; a displayed run without details is simulated again. A run whose strategy
+//! starts a process is always simulated again, to check that the process gives the same answers.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -15,16 +15,15 @@ use crate::results::{ClusterRow, PassRow, RunId, RunRecord, StatusRow};
 /// Maximum size of the details that a study keeps, in bytes.
 const BUDGET: usize = 256 << 20;
 
-/// Maximum number of runs of a variant for keeping details. Recording what a product shows costs up to a quarter of a
-/// run, so for more runs, simulating one again costs less.
+/// Maximum number of runs of a variant for which details are kept. Recording the shown conditions costs up to a
+/// quarter of a run, so with more runs, repeating one run costs less.
 const RUNS_MAX: u32 = 3;
 
-/// The details of runs.
+/// The stored details of a study's runs.
 #[derive(Debug)]
 pub(super) struct Details {
     kept: Mutex<Kept>,
-    /// Whether the number of runs of each variant is so small that keeping details costs less than simulating a run
-    /// again.
+    /// Whether each variant has so few runs that keeping details costs less than repeating a run.
     pub(super) is_wanted: bool,
 }
 
@@ -34,16 +33,16 @@ struct Kept {
     bytes: usize,
 }
 
-/// The details of one run.
+/// The stored details of one run.
 #[derive(Debug)]
 enum KeptDetail {
-    /// Not encoded: no other run can be the displayed run.
+    /// Details that are not encoded, because no other run can be the displayed run.
     Plain(Box<RunDetails>),
-    /// Encoded, to save memory.
+    /// Details that are encoded to save memory.
     Compact(Vec<u8>),
 }
 
-/// The parts of a record that only a displayed run has.
+/// The parts of a record that are needed only for the displayed run.
 #[derive(Debug, Deserialize, Serialize)]
 struct RunDetails {
     clusters: Vec<ClusterRow>,
@@ -52,7 +51,7 @@ struct RunDetails {
 }
 
 impl RunDetails {
-    /// Takes the details out of a record.
+    /// Moves the details out of a record.
     fn take(run: &mut RunRecord) -> Self {
         Self {
             clusters: std::mem::take(&mut run.clusters),
@@ -61,12 +60,12 @@ impl RunDetails {
         }
     }
 
-    /// Encodes the details.
+    /// Encodes the details in a compact form.
     fn compact(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("plain rows are always encoded")
     }
 
-    /// Puts the details into a record.
+    /// Moves the details back into a record.
     fn put_into(self, run: &mut RunRecord) {
         run.clusters = self.clusters;
         run.passes = self.passes;
@@ -75,7 +74,7 @@ impl RunDetails {
 }
 
 impl Details {
-    /// Creates the details of a study with at most this many runs of each variant.
+    /// Creates the storage for a study with at most this many runs of each variant.
     pub(super) fn new(runs: u32) -> Self {
         Self {
             kept: Mutex::default(),
@@ -88,7 +87,7 @@ impl Details {
         self.is_wanted && self.kept.lock().expect("no holder panics").bytes < BUDGET
     }
 
-    /// Takes the details out of a record and keeps them, if there is room. `is_only`: no other run of its variant
+    /// Moves the details out of a record and stores them if there is room. `is_only`: no other run of the variant
     /// exists.
     pub(super) fn keep(&self, id: RunId, run: &mut RunRecord, is_only: bool) {
         let details = RunDetails::take(run);
@@ -107,7 +106,7 @@ impl Details {
         kept.runs.insert(id, detail);
     }
 
-    /// Keeps the details of a saved run, regardless of the budget: there are no others.
+    /// Stores the details of a saved run regardless of the budget, because the run cannot provide them again.
     pub(super) fn put_back(&self, id: RunId, run: &mut RunRecord) {
         let details = RunDetails::take(run);
         if details.clusters.is_empty() {
@@ -118,7 +117,7 @@ impl Details {
         kept.runs.insert(id, detail);
     }
 
-    /// Puts the details of a run back into its record. Returns false if they were not kept.
+    /// Moves the details of a run back into its record. Returns false if they were not stored.
     pub(super) fn restore(&self, id: RunId, run: &mut RunRecord) -> bool {
         let Some(detail) = self.kept.lock().expect("no holder panics").runs.remove(&id) else {
             return false;
@@ -169,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Returns a row of zeros.
+    /// Returns a row in which all measures are zero.
     fn run_row() -> serde_json::Value {
         let mut row = serde_json::json!({
             "variant": "v", "strategy": "s", "setting": "", "replicate": 0, "outcome": "complete", "held_by": "",

@@ -1,49 +1,49 @@
 //! The memory of a study, estimated from its checked experiment before anything is simulated.
 //!
-//! A study keeps the experiment and the results of finished runs, and has as many runs in progress as threads. The
-//! tables and charts are made after all runs have ended. [`crate::sim::memory_of_run`] estimates a run, and documents
-//! its error. The part for kept results is an upper bound: series have as many bins as the horizon allows.
+//! A study keeps the experiment and the results of finished runs, and has as many runs in progress as threads. Tables
+//! and charts are created after all runs have ended. [`crate::sim::memory_of_run`] estimates a run, and documents the
+//! accuracy. The part for kept results is an upper bound, because it assumes that series last until the horizon.
 
 use super::batches::{experiments_at_once, settings};
 use crate::scenario::{Experiment, Variant, VariedExperiment};
 use crate::sim::{MemoryPart, memory_of_run};
 use crate::units::{Bytes, counted};
 
-/// Maximum memory of a study unless the user allows more. The limit is fixed, so that all machines accept the same
-/// experiments. Estimates for a million clusters are 3 to 7.5 GB.
+/// Default memory limit of a study. It is fixed, so that all machines accept the same experiments. Estimates for a
+/// million clusters are 3 to 7.5 GB.
 pub const MOST_MEMORY: Bytes = Bytes::new(8_000_000_000);
 
-/// Bytes of the program and the charts of one variant.
+/// Bytes for the program and the charts of one variant.
 const PROGRAM: f64 = 40e6;
-/// Bytes of the charts of each further variant.
+/// Bytes for the charts of each further variant.
 const CHARTS: f64 = 2e6;
-/// Bytes of a cluster's settings.
+/// Bytes for a cluster's settings.
 const CLUSTER_SETTINGS: f64 = 400.0;
-/// Bytes of a run's row of results, in several tables.
+/// Bytes for a run's row of results, which is in several tables.
 const ROW: f64 = 4_000.0;
-/// Bytes of one bin of a series, and the maximum number of bins.
+/// Bytes for one bin of a series. The maximum number of bins follows.
 const BIN: f64 = 72.0;
 const MOST_BINS: f64 = 4_096.0;
-/// Bytes of a cluster of a displayed run: until all runs have ended, and in tables and charts.
+/// Bytes for a cluster of a displayed run: until all runs have ended, and then in tables and charts.
 const KEPT_CLUSTER: f64 = 300.0;
 const SHOWN_CLUSTER: f64 = 1_500.0;
-/// Bytes of a target in a draw of a forecast.
+/// Bytes for a target in each draw of a forecast.
 const FORECAST_TARGET: f64 = 140.0;
 
 /// The estimated memory of a study.
 #[derive(Clone, Debug)]
 pub struct MemoryEstimate {
-    /// Memory while runs are in progress.
+    /// Memory that is used while runs are in progress, apart from these runs.
     kept: Vec<MemoryPart>,
     /// Memory of each run in progress.
     run: Vec<MemoryPart>,
-    /// Memory that replaces the memory of the runs after they have ended.
+    /// Memory that is used after all runs have ended, instead of the runs' memory.
     after: Vec<MemoryPart>,
     /// Number of runs, which bounds the number of runs in progress.
     runs: u64,
 }
 
-/// A study needs more memory than allowed, even with one run at a time.
+/// The error if a study needs more memory than allowed, even with a single run at a time.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
     "it takes about {needed} of memory with one run at a time, and the limit is {most}; the largest part is {} for {}",
@@ -58,7 +58,7 @@ pub struct TooMuchMemory {
 }
 
 impl MemoryEstimate {
-    /// Estimates all runs of an experiment with their series, and its results. The runs are divided among this many
+    /// Estimates all runs of an experiment, with their series and results. The runs are divided among this many
     /// `shards`.
     #[must_use]
     pub fn of_study(experiment: &Experiment, shards: u32) -> Self {
@@ -68,7 +68,7 @@ impl MemoryEstimate {
         let mut estimate = Self::of_runs(experiment, &experiment.variants, runs);
         estimate.keep_rows(runs);
         let bins = bins(experiment);
-        // The largest variant's series are also copied side by side.
+        // The series of the largest variant are also copied side by side.
         estimate.kept.push(MemoryPart {
             bytes: (runs as f64 + each) * bins * BIN,
             of: format!("the series of {}", counted(runs, "run")),
@@ -82,7 +82,7 @@ impl MemoryEstimate {
         estimate
     }
 
-    /// Estimates a search, which keeps the rows of at most this many runs.
+    /// Estimates a search that keeps the rows of at most this many runs.
     #[must_use]
     pub fn of_search(experiment: &Experiment, runs: u64) -> Self {
         let mut estimate = Self::of_runs(experiment, &experiment.variants, runs);
@@ -90,7 +90,7 @@ impl MemoryEstimate {
         estimate
     }
 
-    /// Estimates a sensitivity analysis, which keeps the rows of at most this many runs.
+    /// Estimates a sensitivity analysis that keeps the rows of at most this many runs.
     #[must_use]
     pub fn of_analysis(varied: &VariedExperiment, runs: u64) -> Self {
         let mut estimate = Self::of_search(varied.base(), runs);
@@ -114,7 +114,7 @@ impl MemoryEstimate {
         let variant = std::slice::from_ref(&experiment.variants[variant]);
         let mut estimate = Self::of_runs(experiment, variant, u64::from(draws));
         let targets = targets(variant);
-        // Each run has its own experiment.
+        // Each run in progress has its own experiment in memory.
         estimate.run.push(MemoryPart::of(
             settings(experiment),
             "cluster",
@@ -153,7 +153,7 @@ impl MemoryEstimate {
         estimate
     }
 
-    /// Estimates this many runs of variants of an experiment, without keeping their results.
+    /// Estimates this many runs of an experiment's variants, without keeping their results.
     #[must_use]
     pub fn of_runs(experiment: &Experiment, variants: &[Variant], runs: u64) -> Self {
         let mut largest = Vec::new();
@@ -181,7 +181,7 @@ impl MemoryEstimate {
             .push(MemoryPart::of(runs as f64, "row of a run", ROW));
     }
 
-    /// Adds experiments with drawn constants, in batches, and the experiment that they are made from.
+    /// Adds experiments with drawn constants, in batches, and the experiment that they are derived from.
     fn keep_draws(&mut self, experiment: &Experiment) {
         let clusters = settings(experiment);
         let together = experiments_at_once(experiment, 32) as f64;
@@ -217,10 +217,10 @@ impl MemoryEstimate {
         bytes(MemoryPart::sum(&self.kept) + runs.max(MemoryPart::sum(&self.after)))
     }
 
-    /// Returns the maximum number of runs in progress, at most `wanted`, whose memory is at most `most`.
+    /// Returns how many runs, at most `wanted`, can be in progress within `most` memory.
     ///
     /// # Errors
-    /// Returns an error if one run at a time needs more.
+    /// Returns an error if a single run at a time needs more memory.
     pub fn runs_within(&self, most: Bytes, wanted: usize) -> Result<usize, TooMuchMemory> {
         let needed = self.with(1);
         if needed.get() > most.get() {
@@ -237,7 +237,7 @@ impl MemoryEstimate {
         Ok(at_once)
     }
 
-    /// Returns the largest part with one run at a time.
+    /// Returns the largest part of the memory with one run at a time.
     fn largest(&self) -> MemoryPart {
         let in_progress = MemoryPart::sum(&self.run) >= MemoryPart::sum(&self.after);
         let of_phase = if in_progress { &self.run } else { &self.after };
@@ -249,7 +249,7 @@ impl MemoryEstimate {
     }
 }
 
-/// Returns the number of clusters of all variants.
+/// Returns the total number of clusters in all variants.
 fn targets(variants: &[Variant]) -> f64 {
     let clusters = variants
         .iter()
@@ -281,7 +281,7 @@ mod tests {
         }
     }
 
-    /// An estimate with 10 bytes kept, 30 for each of 5 runs, and 50 for tables after these have ended.
+    /// An estimate with 10 bytes kept, 30 bytes for each of 5 runs, and 50 bytes for tables after the runs have ended.
     fn estimate() -> MemoryEstimate {
         MemoryEstimate {
             kept: vec![part(10.0, "program")],

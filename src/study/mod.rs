@@ -1,14 +1,14 @@
 //! A study simulates every variant of an experiment with every replicate, in parallel, with results in index order.
 //!
-//! One run uses one thread, and the assignment of threads does not affect results. All variants use the same fleets
-//! and random numbers, replicate by replicate. The measures and the series of each run are kept. The run of each
-//! variant that reports display has details, too; its replicate depends on the runs of all variants
-//! ([`displayed_replicate`]). So details are kept while they are small, and a run without them is simulated again.
+//! One run uses one thread, and the assignment to threads does not affect results. All variants use the same fleets
+//! and random numbers in each replicate. The measures and the series of every run are kept. The run of each variant
+//! that reports display also has details; its replicate depends on the runs of all variants ([`displayed_replicate`]).
+//! Details are therefore kept while they are small, and a run without them is simulated again.
 //!
-//! The first run of every variant is simulated first. It shows how long the others will take. The others start in
-//! order of decreasing length, so that a study does not end with one long run on one thread. If a precision is
-//! requested, each variant gets runs until it has enough ([`judge`]); their number depends only on its own runs, in
-//! the order of their replicates.
+//! The first run of every variant is simulated first. It determines the estimated duration of the other runs, which
+//! start in order of decreasing duration, so that a study does not end with one long run on one thread. If a precision
+//! is requested, runs are added to each variant until it has enough ([`judge`]); their number depends only on the
+//! variant's own runs, in the order of replicates.
 
 mod batches;
 mod details;
@@ -37,13 +37,13 @@ pub use uncertainty::{DrawnRuns, drawn_count, drawn_runs};
 /// The reason why a study has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// At least one run failed. The other runs were done and saved.
+    /// At least one run failed. The other runs were simulated and saved.
     #[error("{}{}", .0[0], more(.0.len() - 1))]
     Runs(Vec<RunFailure>),
-    /// The remaining runs belong to other shards. The known runs of this shard were done and saved.
+    /// The remaining runs belong to other shards. This shard's runs that are known so far were simulated and saved.
     #[error("the remaining runs belong to other shards; simulate these, and merge all of them")]
     OtherShards,
-    /// The second simulation of a run had another result.
+    /// The second simulation of a run had a different result.
     #[error(
         "{variant}, replicate {replicate}: the same run must always have the same result, but its second simulation \
          differs; the strategy's process must give the same answers to the same messages"
@@ -51,7 +51,7 @@ pub enum StudyError {
     Different {
         /// The label of the variant.
         variant: String,
-        /// The replicate.
+        /// The replicate of the run.
         replicate: u32,
     },
     /// A finished run could not be saved.
@@ -68,15 +68,14 @@ impl From<RunFailure> for StudyError {
     }
 }
 
-/// The entry of a run in a journal.
+/// A run's entry in a journal.
 #[derive(Clone, Copy)]
 struct JournalEntry<'j> {
     journal: &'j Journal,
     id: RunId,
 }
 
-/// Returns the row of a run that the journal keeps in this entry: a saved row, or that of a new simulation without its
-/// details.
+/// Returns the row that the journal has for a run: a saved row, or the row of a new simulation without its details.
 fn row_of(
     experiment: &Experiment,
     variant: usize,
@@ -100,7 +99,7 @@ fn row_of(
 }
 
 /// Returns the run that is saved under `id`, if it belongs to this variant and replicate. A file with runs is an
-/// input: its key names its study, and this checks that each run matches its number.
+/// untrusted input: its key names the study, and this function checks that each run matches its number.
 fn saved_run(journal: &Journal, id: RunId, variant: &Variant, replicate: u32) -> Option<RunRecord> {
     let saved = journal.take(id)?;
     let run = &saved.run;
@@ -111,8 +110,7 @@ fn saved_run(journal: &Journal, id: RunId, variant: &Variant, replicate: u32) ->
     (is_of_variant && is_within_time && run.replicate == replicate).then_some(saved)
 }
 
-/// Collects the results of independent parts. If runs of other shards are missing, all parts are computed before that
-/// is reported.
+/// Collects the results of independent parts. All parts are computed before missing runs of other shards are reported.
 fn whole<T>(parts: impl Iterator<Item = Result<T, StudyError>>) -> Result<Vec<T>, StudyError> {
     let mut results = Vec::new();
     let mut is_whole = true;
@@ -129,7 +127,7 @@ fn whole<T>(parts: impl Iterator<Item = Result<T, StudyError>>) -> Result<Vec<T>
     }
 }
 
-/// Returns a line of an error for further failed runs; empty if there are none.
+/// Returns an error's line about further failed runs. Empty if there are none.
 fn more(runs: usize) -> String {
     if runs == 0 {
         String::new()
@@ -138,17 +136,17 @@ fn more(runs: usize) -> String {
     }
 }
 
-/// A unit of work of a study, on one thread.
+/// A unit of work in a study, for one thread.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Job {
-    /// A run, given by the index of its variant, and its replicate.
+    /// A run, identified by the index of its variant and its replicate.
     Run(RunId),
-    /// A second simulation of the displayed run of this variant, for its details.
+    /// A repetition of the displayed run of this variant, for its details.
     Detail(u32),
 }
 
 impl Job {
-    /// The index of the job's variant.
+    /// Returns the index of the job's variant.
     #[must_use]
     pub const fn variant(self) -> usize {
         match self {
@@ -157,22 +155,22 @@ impl Job {
     }
 }
 
-/// Observes the progress of a study. It does not affect results.
+/// Observes the progress of a study. Observers do not affect results.
 pub trait StudyObserver: Sync {
-    /// Called when a round begins. The arguments are the number of runs that each variant has, including saved runs;
-    /// the number that it will get; and the first run of every variant, empty in the first round. `again`: whether the
-    /// displayed runs will probably be simulated again.
+    /// Called when a round begins. `at_hand`: the number of runs that each variant has, including saved runs.
+    /// `wanted`: the number that it will have. `firsts`: the first run of every variant; empty in the first round.
+    /// `again`: whether each variant's displayed run will probably be simulated again.
     fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord], again: &[bool]);
     /// Called when a job begins, from any thread.
     fn begins(&self, job: Job);
-    /// Called when a job has finished, from the same thread.
+    /// Called when a job has finished, from the thread that ran it.
     fn ended(&self, job: Job);
 }
 
 /// Simulates the whole experiment on the current rayon pool.
 ///
-/// Runs in the journal are reused, and each further run is saved in it when it finishes. A journal that is limited to
-/// a shard leaves out the runs of other shards.
+/// Runs in the journal are reused, and each further run is saved to it when the run finishes. A journal that is
+/// limited to a shard leaves out the runs of other shards.
 ///
 /// # Errors
 /// Returns an error if a run could not be saved, or runs of other shards are missing.
@@ -191,7 +189,7 @@ pub fn simulate(
         details: Details::new(most),
         most,
     };
-    // The runs of other shards do not wait for the first run of every variant.
+    // Runs of other shards do not wait for the first run of every variant.
     if journal.shard().is_none() {
         study.extend(&vec![experiment.replicates.min(1); variants])?;
     }
@@ -227,7 +225,7 @@ pub fn simulate_plainly(
     Ok(records)
 }
 
-/// Returns a run without its series, with the rows of clusters only if it is the first of its variant.
+/// Simulates a run without series. Only the first run of a variant has rows of clusters.
 fn run_plainly(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, RunFailure> {
     let mut run = if replicate == 0 {
         sim::run_in_detail(variant, seed, replicate)?
@@ -268,14 +266,14 @@ fn most_replicates(experiment: &Experiment) -> u32 {
     }
 }
 
-/// A run of a round. A saved run is available without simulation.
+/// A run in a round. A saved run needs no simulation.
 struct RoundRun {
     id: RunId,
     run: Option<RunRecord>,
 }
 
 impl RoundRun {
-    /// The index of the run's variant.
+    /// Returns the index of the run's variant.
     const fn variant(&self) -> usize {
         Job::Run(self.id).variant()
     }
@@ -299,7 +297,7 @@ impl<W: StudyObserver> Study<'_, W> {
         self.runs.iter().map(|runs| runs.len() as u32).collect()
     }
 
-    /// Simulates runs until each variant has the wanted number.
+    /// Simulates runs until each variant has the `wanted` number.
     fn extend(&mut self, wanted: &[u32]) -> Result<(), StudyError> {
         let mut round = self.round(wanted);
         self.announce(&round, wanted);
@@ -318,7 +316,7 @@ impl<W: StudyObserver> Study<'_, W> {
         Ok(())
     }
 
-    /// Returns the runs that variants lack of the wanted numbers, by variant and replicate.
+    /// Returns the runs that variants lack to reach the `wanted` numbers, by variant and replicate.
     fn round(&self, wanted: &[u32]) -> Vec<RoundRun> {
         let mut round = Vec::new();
         for (variant, &wanted) in wanted.iter().enumerate() {
@@ -333,7 +331,7 @@ impl<W: StudyObserver> Study<'_, W> {
         round
     }
 
-    /// Returns a saved run. Its details, if any, are kept.
+    /// Returns a saved run. Its details, if any, are stored.
     fn saved(&self, id: RunId) -> Option<RunRecord> {
         let (variant, replicate) = id;
         let variant = &self.experiment.variants[variant as usize];
@@ -342,7 +340,7 @@ impl<W: StudyObserver> Study<'_, W> {
         Some(run)
     }
 
-    /// Reports that a round begins with these runs; some of them are saved.
+    /// Notifies the observer that a round begins with these runs, some of which are saved.
     fn announce(&self, round: &[RoundRun], wanted: &[u32]) {
         let mut at_hand = self.counts();
         let mut wanted = wanted.to_vec();
@@ -361,8 +359,8 @@ impl<W: StudyObserver> Study<'_, W> {
         self.watch.round(&at_hand, &wanted, &firsts, &again);
     }
 
-    /// Returns the relative cost of a run of this variant: the events of its first run or, before that, the size of
-    /// its fleet.
+    /// Returns the relative cost of a run of this variant: the number of events in its first run or, before that, the
+    /// size of its fleet.
     fn cost(&self, variant: usize) -> u64 {
         match self.runs[variant].first() {
             Some(run) => run.run.events,
@@ -404,8 +402,8 @@ impl<W: StudyObserver> Study<'_, W> {
         Ok(run)
     }
 
-    /// Returns whether details of a further run of this variant are kept. A shard saves them, so that merging needs no
-    /// simulation.
+    /// Returns whether the details of a further run of this variant are kept. A shard saves them, so that merging
+    /// requires no simulation.
     fn keeps_details(&self, variant: usize) -> bool {
         let is_saved = self.details.is_wanted && self.journal.shard().is_some();
         let scenario = &self.experiment.variants[variant].scenario;
@@ -458,9 +456,9 @@ impl<W: StudyObserver> Study<'_, W> {
             self.run_again(without_details[job], displayed)
         })?;
         for (at, run) in without_details.into_iter().zip(details) {
-            // Runs are in the order of their replicates, from 0.
+            // Runs are in the order of their replicates, which begin at 0.
             let kept = &mut records[at].runs[displayed as usize];
-            // Only an external process can cause a difference.
+            // Only an external process can cause a different result.
             if run.run != kept.run {
                 return Err(StudyError::Different {
                     variant: kept.run.variant.clone(),
@@ -472,7 +470,7 @@ impl<W: StudyObserver> Study<'_, W> {
         Ok(records)
     }
 
-    /// Simulates the displayed run of a variant again, for its details.
+    /// Simulates the displayed run of a variant again to get its details.
     fn run_again(&self, variant: usize, displayed: u32) -> Result<RunRecord, StudyError> {
         let id = (variant as u32, displayed);
         if !self.journal.owns(id) {

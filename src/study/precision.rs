@@ -1,18 +1,18 @@
 //! The sequential procedure behind `precision`, which decides when a variant has enough runs.
 //!
-//! A measure is precise when half of the 95% interval of its mean (as in `summary.csv`) is at most γ' = γ / (1 + γ) of
-//! the mean, where γ is the requested precision. The relative error of the mean is then at most γ whenever the
+//! A measure is precise if the half-width of the 95% interval of its mean (as in `summary.csv`) is at most γ' = γ / (1
+//! + γ) of the mean, where γ is the requested precision. The relative error of the mean is then at most γ whenever the
 //! interval covers the true mean (Law, Kelton, "Simulation Modeling and Analysis", section "Obtaining a specified
 //! precision"; Chow, Robbins, Annals of Mathematical Statistics 36 (1965), who show that the coverage of such a
 //! procedure is correct in the limit).
 //!
-//! A procedure with repeated looks tends to stop when the spread happens to be small, so its intervals cover less than
-//! their level. Three rules reduce this effect: the first look is at ten runs or more, there are few looks (each adds
-//! at least a fifth of the runs), and two looks in a row must meet the target. The tests below measure the remaining
-//! effect.
+//! A procedure with repeated looks tends to stop when the spread is small by chance, so its intervals cover the true
+//! value less often than their level states. Three rules reduce this effect: the first look comes after at least ten
+//! runs, there are few looks (each adds at least a fifth of the runs), and two consecutive looks must meet the target.
+//! The tests below measure the remaining effect.
 //!
-//! The procedure uses the mean and not the median, because a median of counts jumps from one integer to the next, and
-//! its interval is often a single integer.
+//! The procedure uses the mean instead of the median, because a median of counts jumps between integers, and its
+//! interval is often a single integer.
 
 use crate::results::{Measure, RunRecord, interval_of_mean};
 use crate::scenario::Precision;
@@ -22,21 +22,21 @@ const LOOKS: u32 = 2;
 /// Runs added for the second look.
 const CONFIRMING: u32 = 5;
 
-/// The precision of a variant's runs in one measure.
+/// The precision of one measure over a variant's runs.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasurePrecision {
-    /// The measure.
+    /// The measure that was evaluated.
     pub measure: Measure,
     /// Number of runs that have the measure.
     pub values: usize,
-    /// Half of the 95% interval of the mean, as a share of the mean. `None`: there are fewer than two values, or the
-    /// values vary around 0.
+    /// The half-width of the 95% interval of the mean, as a share of the mean. `None`: there are fewer than two
+    /// values, or the values vary around 0.
     pub half_width: Option<f64>,
-    /// Whether the half width meets the request; also true for a measure that no run has.
+    /// Whether the half-width meets the requested precision. Also true if no run has the measure.
     pub is_precise: bool,
 }
 
-/// Returns the precision of these runs in each requested measure. `seed` is the experiment's.
+/// Returns the precision of each requested measure over these runs. `seed` is the experiment's seed.
 #[must_use]
 pub fn judge(precision: &Precision, runs: &[RunRecord], seed: u64) -> Vec<MeasurePrecision> {
     let mut judged = Vec::new();
@@ -57,12 +57,13 @@ pub fn judge(precision: &Precision, runs: &[RunRecord], seed: u64) -> Vec<Measur
     judged
 }
 
-/// Returns the maximum half width that meets the request.
+/// Returns the maximum half-width that meets the requested precision.
 fn target(precision: &Precision) -> f64 {
     precision.to.get() / (1.0 + precision.to.get())
 }
 
-/// Returns half of an interval as a share of its estimate; 0 without spread, even around 0.
+/// Returns the half-width of an interval as a share of its estimate. 0 if the values do not vary, even for an estimate
+/// of 0.
 fn relative_half_width(interval: Option<crate::stats::Interval>) -> Option<f64> {
     let interval = interval?;
     let half = (interval.high - interval.low) / 2.0;
@@ -74,7 +75,7 @@ fn relative_half_width(interval: Option<crate::stats::Interval>) -> Option<f64> 
     share.is_finite().then_some(share)
 }
 
-/// The looks at one variant.
+/// The state of the looks at one variant's runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Looks {
     /// Number of consecutive looks that met the target.
@@ -82,8 +83,8 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Evaluates a variant's runs. Returns the total number of runs it should have, or `None` if it has enough or has
-    /// reached the maximum.
+    /// Evaluates a variant's runs. Returns the total number of runs that it should have. `None`: it has enough runs or
+    /// has reached the maximum.
     pub(super) fn look(
         &mut self,
         precision: &Precision,
@@ -106,7 +107,7 @@ impl Looks {
         self.next(runs.len() as u32, is_met, worst, precision.max)
     }
 
-    /// Decides after one look. `worst` is the maximum half width divided by the target.
+    /// Decides what to do after one look. `worst` is the largest half-width divided by the target.
     fn next(&mut self, runs: u32, is_met: bool, worst: f64, max: u32) -> Option<u32> {
         self.met = if is_met { self.met + 1 } else { 0 };
         if self.met >= LOOKS || runs >= max {
@@ -115,7 +116,7 @@ impl Looks {
         let wanted = if is_met {
             runs + CONFIRMING
         } else {
-            // A half width decreases with the square root of the number of runs.
+            // A half-width decreases with the square root of the number of runs.
             let needed = (f64::from(runs) * worst * worst).ceil() as u32;
             needed.clamp(runs + (runs / 5).max(2), runs.saturating_mul(2))
         };
@@ -129,7 +130,7 @@ mod tests {
     use crate::stats::bootstrap_interval;
     use crate::stats::draws::Draws;
 
-    /// Runs the procedure on draws of a population. Returns the number of draws, and the interval at its end.
+    /// Applies the procedure to draws from a population. Returns the number of draws, and the final interval.
     fn stopped(to: f64, max: u32, mut draw: impl FnMut() -> f64) -> (u32, crate::stats::Interval) {
         let target = to / (1.0 + to);
         let mut values: Vec<f64> = (0..10).map(|_| draw()).collect();
@@ -150,7 +151,7 @@ mod tests {
     fn intervals_after_stopping_have_nearly_nominal_coverage() {
         const STUDIES: u32 = 400;
         type Draw = fn(&mut Draws) -> f64;
-        // Coverage as measured once with 2,000 studies, with the seeds of another generator. Events that no run shows,
+        // Coverage as measured once in 2,000 studies, with seeds from another generator. Events that occur in no run,
         // such as an outage that affects one run in ten, stop a study too early: the last case.
         let cases: [(&str, f64, Draw, f64, f64); 5] = [
             (
@@ -206,7 +207,7 @@ mod tests {
                 (covered - expected).abs() < margin,
                 "{name}: covered {covered}, not {expected}"
             );
-            // The request: the mean is that close to the true mean.
+            // The requested property: the mean is this close to the true mean.
             assert!(within > 0.95, "{name}: within {within}");
         }
     }

@@ -1,7 +1,7 @@
-//! Parallel jobs that start in a given order: each free thread takes the next one.
+//! Parallel jobs that start in a given order: each free thread starts the next job.
 //!
-//! A parallel iterator is not suitable: it gives each thread a part of the jobs, and the last thread may then start a
-//! long job when all others are done.
+//! A parallel iterator is not suitable, because it assigns a part of the jobs to each thread, and one thread may then
+//! start a long job when all others are done.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::StudyError;
 
 /// Runs `jobs` jobs on the threads of the current rayon pool and returns their results in the order of their indices.
-/// After a job fails, no further job starts. If only runs have failed, or runs belong to other shards, the other jobs
-/// are done.
+/// After a job fails, no further job starts. Exceptions are failed runs, and runs that belong to other shards: the
+/// other jobs are then still done.
 pub(crate) fn in_order<T: Send>(
     jobs: usize,
     job: impl Fn(usize) -> Result<T, StudyError> + Sync,
@@ -35,13 +35,13 @@ pub(crate) fn in_order<T: Send>(
         .collect())
 }
 
-/// Jobs that are done in the order of their indices.
+/// Jobs that are started in the order of their indices.
 struct JobQueue<T> {
     /// The number of jobs.
     jobs: usize,
-    /// The job that starts next.
+    /// The index of the job that starts next.
     next: AtomicUsize,
-    /// The results so far, or the error.
+    /// The results so far, or the error that ended the queue.
     done: Mutex<Result<Vec<Option<T>>, StudyError>>,
 }
 
@@ -52,7 +52,7 @@ impl<T> JobQueue<T> {
         (number < self.jobs).then_some(number)
     }
 
-    /// Keeps the result of a job, unless another job failed.
+    /// Stores the result of a job, unless another job has failed.
     fn finish(&self, number: usize, result: T) {
         let mut done = self.done.lock().expect("no holder panics");
         if let Ok(results) = done.as_mut() {
@@ -60,11 +60,12 @@ impl<T> JobQueue<T> {
         }
     }
 
-    /// Keeps the error of a job. Failed runs take precedence over runs of other shards, and any other error over both.
+    /// Stores the error of a job. Failed runs take precedence over runs that belong to other shards, and any other
+    /// error over both.
     fn fail(&self, error: StudyError) {
         let mut done = self.done.lock().expect("no holder panics");
         match error {
-            // The failure of one run does not affect the others.
+            // A failed run does not affect the other runs.
             StudyError::Runs(mut more) => match done.as_mut() {
                 Ok(_) | Err(StudyError::OtherShards) => *done = Err(StudyError::Runs(more)),
                 Err(StudyError::Runs(failures)) => failures.append(&mut more),

@@ -1,4 +1,4 @@
-//! Runs with unknown constants: each replicate draws all of them, the same for all variants.
+//! Runs with uncertain constants: each replicate draws all of them, and all variants use the same draws.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::results::{DrawnConstant, Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
 use crate::sim;
 
-/// Maximum number of draws whose experiments are in memory.
+/// Maximum number of draws whose experiments are kept in memory.
 const BATCH: usize = 16;
 
 /// The runs with drawn constants.
@@ -17,17 +17,17 @@ const BATCH: usize = 16;
 pub struct DrawnRuns {
     /// The runs of each variant, in the order of the draws.
     pub runs: Vec<Vec<RunRow>>,
-    /// The constants of each draw.
+    /// The values of the constants in each draw.
     pub constants: Vec<DrawnConstant>,
 }
 
-/// Returns the number of runs of [`drawn_runs`].
+/// Returns the number of runs that [`drawn_runs`] simulates.
 #[must_use]
 pub fn drawn_count(experiment: &Experiment) -> u64 {
     u64::from(draws(experiment)) * experiment.variants.len() as u64
 }
 
-/// Returns the number of draws of the constants; 0 if the experiment does not draw them.
+/// Returns the number of draws of the constants. 0: the experiment does not draw them.
 fn draws(experiment: &Experiment) -> u32 {
     match &experiment.uncertainty {
         Some(uncertainty) => uncertainty.draws,
@@ -35,12 +35,12 @@ fn draws(experiment: &Experiment) -> u32 {
     }
 }
 
-/// Simulates every variant once for each draw of the constants, on the current rayon pool. Draw n has the random
+/// Simulates every variant once for each draw of the constants, on the current rayon pool. Draw n uses the random
 /// numbers of replicate n. `run_done` is called after each run, from any thread. The journal works as in
 /// [`super::simulate`].
 ///
 /// # Errors
-/// Returns an error if a run could not be saved, or drawn values do not fit together.
+/// Returns an error if a run could not be saved, or drawn values are inconsistent.
 pub fn drawn_runs(
     varied: &VariedExperiment,
     journal: &Journal,
@@ -78,7 +78,7 @@ pub fn drawn_runs(
 
 /// One draw of all constants.
 struct ConstantsDraw {
-    /// The index of the draw, which is also that of its replicate.
+    /// The index of the draw, which is also the number of its replicate.
     number: u32,
     /// The level of each constant.
     levels: Vec<(usize, Level)>,
@@ -100,7 +100,7 @@ impl ConstantsDraw {
         }
     }
 
-    /// Returns the drawn values, as the results show them.
+    /// Returns the drawn values in the format of the results.
     fn values(&self, varied: &VariedExperiment) -> Vec<DrawnConstant> {
         let mut drawn = Vec::new();
         for &(constant, level) in &self.levels {
@@ -120,7 +120,7 @@ impl ConstantsDraw {
     }
 }
 
-/// Draws whose experiments are in memory at the same time.
+/// Draws whose experiments are in memory simultaneously.
 struct DrawBatch {
     draws: Vec<ConstantsDraw>,
 }
@@ -135,7 +135,7 @@ impl DrawBatch {
         }
     }
 
-    /// Returns the rows of all runs: draw by draw, each with all variants.
+    /// Returns the rows of all runs, ordered by draw and then by variant.
     fn simulate(
         &self,
         varied: &VariedExperiment,
@@ -153,7 +153,7 @@ impl DrawBatch {
             let draw = self.draws[at].number;
             let entry = JournalEntry {
                 journal,
-                // The lower numbers belong to the runs with the constants' own values.
+                // The lower numbers belong to the runs with the constants' values in force.
                 id: ((variants + variant) as u32, draw),
             };
             let row = row_of(&experiments[at], variant, draw, entry)?;
@@ -169,8 +169,8 @@ mod tests {
     use crate::scenario::Overrides;
     use crate::stats::prediction_interval;
 
-    /// Returns an experiment with one cluster that pulls 100 MB over a link of unknown rate. All other constants are
-    /// known.
+    /// Returns an experiment with one cluster that pulls 100 MB over a link whose rate is uncertain. All other
+    /// constants are known.
     fn one_cluster(seed: u64) -> VariedExperiment {
         let home = tempfile::tempdir().expect("a temporary folder");
         let text = |known: &str| {
@@ -216,9 +216,9 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
             .expect("simulated")
     }
 
-    /// The true rate has the distribution of its range: loguniform from 20 to 500 Mbit/s, so the share of the range
-    /// below the time of a pull is computed by hand. The interval of each study then contains the truth with a
-    /// probability that is computed exactly; its mean over studies must be 38/40.
+    /// The true rate has the distribution of its range, which is loguniform from 20 to 500 Mbit/s, so the share of
+    /// rates below a given pull time can be computed by hand. The interval of each study then contains the true value
+    /// with a probability that can be computed exactly. Its mean over studies must be 38/40.
     #[test]
     fn total_intervals_contain_the_true_value_as_often_as_stated() {
         const STUDIES: u64 = 30;
@@ -236,7 +236,8 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
                 .iter()
                 .map(|constant| constant.drawn)
                 .collect();
-            // Times that do not depend on the link are the same in every run, except for the registry's answers.
+            // Times that do not depend on the link are the same in every run, except for the registry's response
+            // times.
             let rest: Vec<f64> = times
                 .iter()
                 .zip(&rates)
@@ -248,7 +249,7 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
                 "the time is bytes / rate: {rest:?}"
             );
             let interval = prediction_interval(&times, 0.95).expect("39 draws");
-            // Returns the share of rates whose time is below a time.
+            // Returns the share of rates whose pull time is below `time`.
             let below = |time: f64| {
                 let rate = 100e6 / (time - mean_rest) * 8.0 / 1e6;
                 1.0 - (libm::log(rate / 20.0) / libm::log(25.0)).clamp(0.0, 1.0)
@@ -256,7 +257,8 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
             covered.push(below(interval.high) - below(interval.low));
         }
         let mean = covered.iter().sum::<f64>() / STUDIES as f64;
-        // Each is Beta(38, 2) with mean 0.95 and standard deviation 0.034: the standard error of 30 is 0.0062.
+        // Each probability is Beta(38, 2) with mean 0.95 and standard deviation 0.034, so the standard error of 30 is
+        // 0.0062.
         assert!((mean - 0.95).abs() < 0.02, "{mean}: {covered:?}");
     }
 

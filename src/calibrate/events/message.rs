@@ -4,7 +4,7 @@
 //! was extended by ` in 1.5s` in 1.19, by ` (2.3s including waiting)` in 1.27, and by `. Image size: 123 bytes.` in
 //! 1.30.
 //!
-//! The size is the compressed size of the layers, as the runtime reports it.
+//! The image size is the compressed size of the layers, as the runtime reports it.
 
 use crate::units::{SimDuration, WithUnit};
 
@@ -13,27 +13,27 @@ use crate::units::{SimDuration, WithUnit};
 pub(super) enum ImageMessage {
     /// The kubelet queues a pull.
     Pulling,
-    /// A pull has ended, or was not needed.
+    /// A pull has ended, or no pull was needed.
     Pulled(PulledMessage),
     /// A pull has failed, or is in back-off after a failure.
     Failed,
 }
 
-/// The kubelet's message about an image that is present.
+/// The kubelet's message about an image that is now present.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PulledMessage {
     pub(super) image: String,
     /// Whether no pull was needed.
     pub(super) was_present: bool,
-    /// Duration of the pull. In kubelets that print no waiting time, it includes the wait.
+    /// Duration of the pull. It includes the wait if the kubelet does not print the waiting time.
     pub(super) took_s: Option<f64>,
-    /// Duration from the kubelet's request, including the wait for other pulls of the node.
+    /// Duration since the kubelet's request, including the wait for other pulls on the node.
     pub(super) with_waiting_s: Option<f64>,
-    /// Compressed bytes.
+    /// Compressed size of the image in bytes.
     pub(super) size: Option<u64>,
 }
 
-/// Reads a message. `None`: it is not about an image.
+/// Parses a message. `None`: the message is not about an image.
 pub(super) fn read(message: &str) -> Option<ImageMessage> {
     let message = message.trim();
     if let Some(rest) = strip_any(message, &["Pulling image ", "pulling image "]) {
@@ -90,7 +90,7 @@ fn pulled(rest: &str) -> Option<PulledMessage> {
     Some(read)
 }
 
-/// Parses a duration in Go's format: `1m6.852s`, `874ms`.
+/// Parses a duration in Go's format, such as `1m6.852s` or `874ms`.
 fn seconds(text: &str) -> Option<f64> {
     let text = text.trim();
     if text.is_empty() {
@@ -104,7 +104,7 @@ fn strip_any<'t>(text: &'t str, starts: &[&str]) -> Option<&'t str> {
     starts.iter().find_map(|start| text.strip_prefix(start))
 }
 
-/// Returns the text in quotes at the start, and the remaining text.
+/// Returns the quoted text at the start, and the remaining text.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let (inner, rest) = text.strip_prefix('"')?.split_once('"')?;
     (!inner.is_empty()).then_some((inner, rest))

@@ -1,4 +1,4 @@
-//! Events of a Kubernetes cluster: the pulls and starts of containers.
+//! The pulls and starts of containers, read from events of a Kubernetes cluster.
 //!
 //! | file | contents |
 //! |---|---|
@@ -18,7 +18,7 @@ pub(super) use pulls::ContainerStart;
 pub(super) use read::{ITEMS, PodEvents, read};
 pub(super) use tally::Tally;
 
-/// Returns the containers of events. `only`: those whose pod's namespace and name contain it.
+/// Returns the containers in the events. `only`: limits them to pods whose `namespace/name` contains this text.
 pub(super) fn containers(
     read: PodEvents,
     only: Option<&str>,

@@ -1,7 +1,8 @@
 //! Containers and their pulls, from the events of pods.
 //!
-//! A container is identified by the pod's `uid` and the `fieldPath`, because init containers and sidecars of a pod
-//! also pull. A container that restarts has several starts; only the first one after its pull belongs to the rollout.
+//! A container is identified by the pod's `uid` and the `fieldPath`, because a pod's init containers and sidecars also
+//! pull images. A container that restarts has several starts; only the first start after its pull belongs to the
+//! rollout.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,11 +14,11 @@ use crate::calibrate::time::{Nanos, Stamp, seconds_between};
 /// The first start of a container, and its pull if it needed one.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::calibrate) struct ContainerStart {
-    /// Namespace and name of the pod.
+    /// The pod's namespace and name.
     pub(in crate::calibrate) pod: String,
-    /// `uid` of the pod.
+    /// The pod's `uid`.
     pub(in crate::calibrate) pod_id: String,
-    /// `spec.containers{shop}`.
+    /// The container's field path, such as `spec.containers{shop}`.
     pub(in crate::calibrate) container: String,
     pub(in crate::calibrate) node: String,
     pub(in crate::calibrate) image: String,
@@ -31,22 +32,22 @@ pub(in crate::calibrate) struct ContainerStart {
     pub(in crate::calibrate) is_first: bool,
     /// Whether the image was already on the node.
     pub(in crate::calibrate) was_present: bool,
-    /// The number of failed attempts before the pull.
+    /// The number of failed attempts before the successful pull.
     pub(in crate::calibrate) failures: u64,
-    /// Duration of the pull without waiting, if known.
+    /// Duration of the pull without the wait, if known.
     pub(in crate::calibrate) pull_s: Option<f64>,
-    /// Duration including the wait for other pulls of the node.
+    /// Duration of the pull including the wait for other pulls on the node.
     pub(in crate::calibrate) with_waiting_s: Option<f64>,
-    /// Whether the kubelet prints a pull's duration without its wait.
+    /// Whether the kubelet prints pull durations without the wait.
     pub(in crate::calibrate) prints_wait: bool,
-    /// Compressed bytes.
+    /// Compressed size of the image in bytes.
     pub(in crate::calibrate) size: Option<u64>,
-    /// The reason why the pull's duration is not used to fit rates.
+    /// The reason why the pull's duration is not used for fitting rates.
     pub(in crate::calibrate) unused: Option<&'static str>,
 }
 
 impl ContainerStart {
-    /// Returns whether there was a pull with a known duration.
+    /// Returns whether the start needed a pull with a known duration.
     pub(in crate::calibrate) fn is_pull(&self) -> bool {
         self.pull_s.is_some()
     }
@@ -55,13 +56,13 @@ impl ContainerStart {
         self.container.starts_with(INIT)
     }
 
-    /// Returns the start of its pull, or else the time at which its image was present.
+    /// Returns the start of the pull, or the time at which the image was present if there was no pull.
     fn first_seen(&self) -> Nanos {
         let stamp = self.pulling.or(self.pulled);
         stamp.map_or(Nanos::MAX, |stamp| stamp.at)
     }
 
-    /// Returns the seconds from one timestamp to another. `None`: one is missing or has no fraction.
+    /// Returns the seconds between two timestamps. `None`: a timestamp is missing or has no fraction of a second.
     pub(in crate::calibrate) fn between(from: Option<Stamp>, to: Option<Stamp>) -> Option<f64> {
         let from = from?;
         let to = to?;
@@ -69,14 +70,14 @@ impl ContainerStart {
     }
 }
 
-/// A container while its events are read in order.
+/// A container's state while its events are read in order.
 #[derive(Debug, Default)]
 struct Open {
     pod: String,
     node: String,
-    /// The start of the first attempt to pull.
+    /// The start of the first attempt to pull the image.
     pulling: Option<Stamp>,
-    /// The number of attempts.
+    /// The number of attempts to pull the image.
     attempts: u64,
     pulled: Option<(Stamp, PulledMessage)>,
     started: Option<Stamp>,
@@ -85,7 +86,7 @@ struct Open {
 
 /// Returns the containers in the order in which their images were present.
 pub(super) fn containers(mut events: Vec<PodEvent>, tally: &mut Tally) -> Vec<ContainerStart> {
-    // A stable sort keeps the order of the file for events in the same second without a fraction.
+    // The sort is stable, so events in the same second without a fraction keep the order of the file.
     events.sort_by_key(|event| event.stamp.at);
     let mut schedules: BTreeMap<String, Schedule> = BTreeMap::new();
     let mut open: BTreeMap<(String, String), Open> = BTreeMap::new();
@@ -126,15 +127,15 @@ pub(super) fn containers(mut events: Vec<PodEvent>, tally: &mut Tally) -> Vec<Co
     starts
 }
 
-/// The time and the node of a pod's schedule.
+/// The node to which a pod was scheduled, and the time.
 struct Schedule {
     stamp: Stamp,
     node: String,
 }
 
-/// Marks pulls after init containers whose events are lost. A pod has an init container if another pod of the same
-/// image has one. If its events are lost, the time from the schedule to the first known pull includes its run, so that
-/// pull is not the first.
+/// Marks pulls that follow init containers whose events are lost. A pod must have an init container if another pod
+/// with the same image has one. If its events are lost, the time from the schedule to the first known pull includes
+/// the init container's run, so that pull does not count as the first.
 fn mark_after_lost_ones(
     starts: &mut [ContainerStart],
     with_init: &BTreeSet<String>,
@@ -181,7 +182,7 @@ impl Open {
         }
     }
 
-    /// Returns the container after all its events are read.
+    /// Returns the container once all its events are read.
     fn closed(
         self,
         pod_id: String,
@@ -243,11 +244,11 @@ impl Open {
 }
 
 impl ContainerStart {
-    /// Sets the durations of the pull from its message, or else from the times of its events.
+    /// Sets the durations of the pull from the kubelet's message, or from the times of the pull's events.
     fn set_durations(&mut self, message: &PulledMessage, is_retried: bool, tally: &mut Tally) {
         self.pull_s = message.took_s;
         if let Some(took) = message.took_s {
-            // Kubelets before 1.27 include the wait in the only duration that they print.
+            // Kubelets before 1.27 print only one duration, which includes the wait.
             self.with_waiting_s = message.with_waiting_s.or(Some(took));
             return;
         }
@@ -268,22 +269,23 @@ impl ContainerStart {
     }
 }
 
-/// The time in which a pull was in progress.
+/// The interval in which a pull was in progress.
 struct Span {
-    /// The index of the container.
+    /// The index of the pull's container start.
     start: usize,
     from: Nanos,
     to: Nanos,
-    /// Event times and printed durations differ by a few milliseconds; times without a fraction by up to a second.
+    /// Tolerance for comparing event times with printed durations: a few milliseconds, or a second for times without a
+    /// fraction.
     tolerance: Nanos,
 }
 
-/// Maximum number of pulls of a node that a further pull is compared with. A node runs at most some hundred pods, so a
-/// stream with more concurrent pulls is damaged or made up, and comparing all pairs would take hours.
+/// Maximum number of concurrent pulls on a node that another pull is compared with. A node runs at most a few hundred
+/// pods, so a stream with more concurrent pulls is damaged or artificial, and comparing all pairs would take hours.
 const MOST_AT_ONCE: usize = 500;
 
 impl Span {
-    /// Returns whether a later span overlaps this one by more than a moment.
+    /// Returns whether a later interval overlaps this one by more than the tolerance.
     fn shares_time_with(&self, later: &Self) -> bool {
         let shared = self.to.min(later.to) - later.from;
         let shorter = (later.to - later.from).min(self.to - self.from);
@@ -291,9 +293,10 @@ impl Span {
     }
 }
 
-/// Marks pulls whose durations are not their own. Concurrent pulls of different images on one node share its disk and
-/// link. Pulls of the same image share its layers (the runtime fetches each once) and take as long as one pull. But if
-/// the kubelet prints no waiting time, the later pull waited for the first, and its duration includes the wait.
+/// Marks pulls whose durations depend on other pulls. Concurrent pulls of different images on one node share its disk
+/// and link. Pulls of the same image share its layers (the runtime fetches each layer once) and take as long as a
+/// single pull. But if the kubelet prints no waiting time, the later pull waited for the first, and its duration
+/// includes the wait.
 fn mark_waiting(starts: &mut [ContainerStart]) {
     let mut of_nodes: BTreeMap<&str, Vec<Span>> = BTreeMap::new();
     for (at, start) in starts.iter().enumerate() {

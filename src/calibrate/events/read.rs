@@ -1,7 +1,7 @@
 //! Kubernetes events in their file formats: a list, a watch stream, or the lines of an exporter.
 //!
 //! Both versions of the API are read: `v1` and `events.k8s.io/v1`, alone or wrapped as by `kubectl get --watch` and
-//! event routers. An exporter writes an event again whenever its count rises; the last version is kept.
+//! event routers. An exporter writes an event again whenever the event's count rises; the last version is kept.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,17 @@ use crate::calibrate::time::{Nanos, Stamp, of_event_name, rfc3339};
 use crate::document::problem::{OrProblem, Problem};
 use crate::scenario::import::object::OrDefault;
 
-/// The command that writes the events of a cluster.
+/// The command that exports the events of a cluster.
 const COMMAND: &str =
     "write the file with `kubectl get events -A -o json`, or name the log of an event exporter";
 
-/// The reason for leaving out an event that is not about a start.
+/// The reason for leaving out an event that is unrelated to starts of containers.
 const UNUSED: &str = "event with a reason that is not used here";
 
-/// Maximum difference between the time in an event's name and its own timestamp.
+/// Maximum difference between the time in an event's name and the event's timestamps.
 const NAME_TOLERANCE: Nanos = 60_000_000_000;
 
-/// An object of the file. If the newer version of the API has another name for a field, it is an alias.
+/// An object in the file. Fields that the newer version of the API renamed have aliases.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ObjectJson {
@@ -46,12 +46,12 @@ struct ObjectJson {
     series: OrDefault<SeriesJson>,
     #[serde(alias = "regarding")]
     involved_object: Option<NamedJson>,
-    /// In a list, whose items come before.
+    /// In a list. The items themselves have already been read as separate objects.
     items: Option<IgnoredAny>,
-    /// In a watch: the event with the type of its change. From an event router: the event.
+    /// In a watch stream: the event, next to the type of its change. From an event router: the event.
     #[serde(alias = "event")]
     object: Option<Box<ObjectJson>>,
-    /// In a response of Prometheus.
+    /// In a response from Prometheus.
     data: Option<IgnoredAny>,
 }
 
@@ -77,10 +77,10 @@ struct SeriesJson {
     count: Option<u64>,
 }
 
-/// An event of a pod or of one of its containers.
+/// What happened to a pod or one of its containers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Happening {
-    /// The scheduler has chosen the node.
+    /// The scheduler has chosen a node.
     Scheduled,
     /// An event about the container's image.
     Image(ImageMessage),
@@ -91,29 +91,29 @@ pub(super) enum Happening {
 /// An event of a pod.
 #[derive(Clone, Debug)]
 pub(super) struct PodEvent {
-    /// `uid` of the pod, or namespace and name if the event has no `uid`.
+    /// The pod's `uid`, or its namespace and name if the event has no `uid`.
     pub(super) pod_id: String,
-    /// Namespace and name.
+    /// The pod's namespace and name.
     pub(super) pod: String,
-    /// `spec.containers{shop}`; empty for the pod itself.
+    /// The container's field path, such as `spec.containers{shop}`. Empty for the pod itself.
     pub(super) container: String,
-    /// The chosen node, or the kubelet's.
+    /// The node that the scheduler chose, or the kubelet's node.
     pub(super) node: String,
-    /// The first occurrence.
+    /// The time of the first occurrence.
     pub(super) stamp: Stamp,
     pub(super) count: u64,
     pub(super) happening: Happening,
 }
 
-/// The distinct events of several files.
+/// The distinct events in several files.
 #[derive(Debug, Default)]
 pub(in crate::calibrate) struct PodEvents {
     pub(super) events: Vec<PodEvent>,
-    /// The index of each event, for replacing it when it occurs again with a higher count.
+    /// The index of each event by its identity, for replacing the event when it occurs again with a higher count.
     known: BTreeMap<String, usize>,
 }
 
-/// The path to the events in a list.
+/// The path to the events in a list object.
 pub(in crate::calibrate) const ITEMS: &[&str] = &["items"];
 
 /// The reason for leaving out a line.
@@ -133,7 +133,7 @@ pub(in crate::calibrate) fn read(
     stream.each(|piece| {
         let mut object: ObjectJson = match piece.read() {
             Ok(object) => object,
-            // Other lines are log lines in JSON.
+            // Other lines are JSON log lines.
             Err(error) if piece.is_element() || piece.has_any(&OF_EVENTS) => {
                 return Err(piece.refused(&error));
             }
@@ -168,7 +168,7 @@ pub(in crate::calibrate) fn read(
     }
 }
 
-/// Fields of objects that are events or contain events.
+/// Fields that identify events and objects that contain events.
 const OF_EVENTS: [&str; 5] = ["involvedObject", "regarding", "items", "object", "event"];
 
 impl PodEvents {
@@ -187,7 +187,7 @@ impl PodEvents {
     }
 }
 
-/// Returns the error for a file whose first object is not an event.
+/// Returns the error for a stream whose first object is not an event.
 fn no_event(piece: &Piece<'_>, object: ObjectJson) -> Box<Problem> {
     if object.data.is_some() {
         let help =
@@ -208,7 +208,7 @@ fn no_event(piece: &Piece<'_>, object: ObjectJson) -> Box<Problem> {
     }
 }
 
-/// Returns the error for a file without objects.
+/// Returns the error for a stream without objects.
 fn no_objects(stream: &JsonStream) -> Box<Problem> {
     let text = &stream.head;
     if text.starts_with("LAST SEEN") || text.starts_with("NAMESPACE") {
@@ -229,7 +229,7 @@ fn no_objects(stream: &JsonStream) -> Box<Problem> {
     )
 }
 
-/// Returns the identity of an event, which stays the same when the event is updated.
+/// Returns the identity of an event, which does not change when the event is updated.
 fn identity(object: &ObjectJson) -> String {
     let NamedJson {
         uid,
@@ -244,7 +244,7 @@ fn identity(object: &ObjectJson) -> String {
     }
 }
 
-/// Returns the event, if it is a relevant event of a pod.
+/// Returns the event if it is a relevant event of a pod.
 fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
     let involved = object.involved_object.as_ref()?;
     if involved.kind.as_deref().is_some_and(|kind| kind != "Pod") {
@@ -278,7 +278,7 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
     })
 }
 
-/// Returns the content of an event of a pod. The error is the reason for leaving it out.
+/// Returns what happened in an event of a pod. The error is the reason for leaving out the event.
 fn happening(object: &ObjectJson) -> Result<Happening, &'static str> {
     let reason = object.reason.as_deref().unwrap_or_default();
     let message = object.message.as_deref().unwrap_or_default();
@@ -311,8 +311,8 @@ fn kubelet(object: &ObjectJson) -> String {
     }
 }
 
-/// Returns the time of the first occurrence: from the event's name if it agrees with the timestamps, which have no
-/// fraction.
+/// Returns the time of the first occurrence. It is taken from the event's name if that agrees with the timestamps,
+/// because timestamps have no fraction of a second.
 fn time_of(object: &ObjectJson) -> Option<Stamp> {
     let event_time = read_time(object.event_time.as_ref());
     let stamped = read_time(object.first_timestamp.as_ref())

@@ -1,8 +1,8 @@
-//! Counts of the inputs that were read, and of those that were left out, by reason.
+//! Counts of the inputs that were read, and of the inputs that were left out, by reason.
 
 use std::collections::BTreeMap;
 
-/// Counts of one kind of input.
+/// Counts for one kind of input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::calibrate) struct Tally {
     /// Number of events that were read.
@@ -16,13 +16,13 @@ impl Tally {
         self.add_many(reason, 1);
     }
 
-    /// Like [`Tally::add`], and returns `None`.
+    /// Counts an input that was left out for this reason, and returns `None`.
     pub(in crate::calibrate) fn skip<T>(&mut self, reason: &'static str) -> Option<T> {
         self.add(reason);
         None
     }
 
-    /// Counts several inputs.
+    /// Counts several inputs that were left out for this reason.
     pub(in crate::calibrate) fn add_many(&mut self, reason: &'static str, count: usize) {
         if count > 0 {
             *self.left_out.entry(reason).or_default() += count as u64;

@@ -1,4 +1,4 @@
-//! Tests with streams that have the pitfalls of real streams.
+//! Tests with event streams that have the pitfalls of real ones.
 
 use std::io::Cursor;
 
@@ -30,7 +30,8 @@ fn refused(text: &str) -> String {
         .to_string()
 }
 
-/// Returns an event as an exporter writes it: `pod` at its own node, `after` seconds after the start.
+/// Returns an event as an exporter writes it. `pod` has its own node, and `after` is the number of seconds since the
+/// start.
 fn event(pod: &str, container: &str, after: f64, reason: &str, message: &str) -> String {
     let nanos = START + (after * 1e9).round() as i64;
     let second = format!("2024-10-02T17:20:{:02}Z", after as u64);
@@ -51,7 +52,7 @@ fn event(pod: &str, container: &str, after: f64, reason: &str, message: &str) ->
 const MAIN: &str = "spec.containers{shop}";
 const PULLED: &str = "Successfully pulled image \"shop:1\" in 1.5s (1.5s including waiting). Image size: 1000 bytes.";
 
-/// Returns the events of a pod that pulls for 1.5 s from `from` on.
+/// Returns the events of a pod whose pull takes 1.5 s and begins at `from`.
 fn pod(name: &str, from: f64, pulled: &str) -> String {
     [
         event(
@@ -107,7 +108,7 @@ fn times_are_derived_from_the_names_of_events() {
 
 #[test]
 fn timestamps_in_whole_seconds_are_not_used_for_latencies() {
-    // Names without a time, as other tools create them.
+    // Event names without a time, as other tools create them.
     let text = pod("a", 1.0, PULLED).replace("a.17fab", "a.x17fab");
     let (starts, _) = read(&text);
     let start = &starts[0];
@@ -202,11 +203,11 @@ fn kubelets_of_all_versions_are_understood() {
 
 #[test]
 fn a_pull_that_waited_is_used_only_if_the_kubelet_prints_the_wait() {
-    // Two pods of one node; the second waits 1 s for the first.
+    // Two pods on one node; the second waits 1 s for the first.
     let waited = "Successfully pulled image \"shop:1\" in 1.5s (2.5s including waiting). Image size: 1000 bytes.";
     let both = |message: &str| {
         let second = pod("b", 1.5, message).replace("17:20:03", "17:20:04");
-        // The pull of the second pod ends 1 s later.
+        // The second pod's pull ends 1 s later.
         let shifted: Vec<String> = second
             .lines()
             .map(|line| {
@@ -315,7 +316,7 @@ fn repeated_discarded_and_restarted_events_are_counted_once() {
 
 #[test]
 fn a_failed_attempt_is_not_part_of_the_duration() {
-    // Attempts are merged into one event with a count; the name has the time of the first attempt.
+    // Attempts are merged into one event with a count. The event's name contains the time of the first attempt.
     let text = [
         event(
             "a",

@@ -1,28 +1,30 @@
 //! Distances of a sample from a distribution, and the probability of larger distances by chance.
 //!
-//! Kolmogorov and Smirnov's D is the largest difference of the two distribution functions. Anderson and Darling's A²
-//! weights the squared difference by the inverse of its variance, so that the tails count (Stephens, "EDF Statistics
-//! for Goodness of Fit", JASA 69, 1974).
+//! Kolmogorov and Smirnov's D is the largest difference between the two distribution functions. Anderson and Darling's
+//! A² weights the squared difference by the inverse of its variance, so that the tails count (Stephens, "EDF
+//! Statistics for Goodness of Fit", JASA 69, 1974).
 //!
 //! The tables of these statistics apply to distributions whose parameters are known in advance. Here the parameters
-//! come from the sample, which makes distances smaller; so the p-values are those of a parametric bootstrap: samples
-//! of the fitted distribution, each fitted again (Stute, Manteiga, Quindimil, Metrika 40, 1993).
+//! come from the sample, which makes distances smaller. The p-values therefore come from a parametric bootstrap, with
+//! samples that are drawn from the fitted distribution and fitted again (Stute, Manteiga, Quindimil, Metrika 40,
+//! 1993).
 
 use super::family::FittedLaw;
 use super::special::Tails;
 use crate::engine::{EntityKey, Streams};
 
-/// Maximum number of values of a resample. A p-value for more values would take minutes and be 0 for any real sample.
+/// Maximum number of values in a resample. With more values, a p-value would take minutes and would be 0 for any real
+/// sample.
 const MOST_RESAMPLED: usize = 2_000;
 
-/// The two distances.
+/// The Kolmogorov-Smirnov and Anderson-Darling distances.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Distances {
     pub(super) ks: f64,
     pub(super) ad: f64,
 }
 
-/// Returns the distances of values in ascending order.
+/// Returns the distances between the values, in ascending order, and a distribution.
 pub(super) fn distances(law: &FittedLaw, sorted: &[f64]) -> Distances {
     let n = sorted.len() as f64;
     let tails: Vec<Tails> = sorted.iter().map(|value| law.tails(*value)).collect();
@@ -49,7 +51,7 @@ pub(super) struct Resampled {
     pub(super) shapes: Vec<f64>,
 }
 
-/// Resamples a fitted law. `None`: no resample can be fitted. Of a long sample, only a part is tested.
+/// Resamples a fitted distribution. `None`: no resample can be fitted. Only a part of a long sample is tested.
 pub(super) fn resample(
     law: &FittedLaw,
     sorted: &[f64],
@@ -93,7 +95,7 @@ pub(super) fn resample(
     })
 }
 
-/// Returns the p-value of a distance that is exceeded or reached in `larger` of the resamples.
+/// Returns the p-value of a distance that is reached or exceeded in `larger` of the resamples.
 fn p_value(larger: u32, resamples: usize) -> f64 {
     f64::from(larger + 1) / (resamples + 1) as f64
 }

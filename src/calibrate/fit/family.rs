@@ -1,4 +1,4 @@
-//! Families of distributions of a duration, and their fits by maximum likelihood.
+//! Families of duration distributions, fitted by maximum likelihood.
 //!
 //! The parameters are those of the experiment file: median and sigma of a lognormal, scale and shape of a Weibull,
 //! mean and shape of a gamma, mean of an exponential distribution.
@@ -19,9 +19,9 @@ pub(in crate::calibrate) enum Family {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::calibrate) struct FittedLaw {
     pub(in crate::calibrate) family: Family,
-    /// Median, scale or mean.
+    /// The size parameter: median, scale or mean.
     pub(in crate::calibrate) size: f64,
-    /// Sigma or shape; 1 for an exponential.
+    /// The shape parameter: sigma or shape; 1 for an exponential distribution.
     pub(in crate::calibrate) shape: f64,
 }
 
@@ -42,7 +42,7 @@ impl Family {
         }
     }
 
-    /// Returns the names of size and shape in the experiment file.
+    /// Returns the names of the size and shape parameters in the experiment file.
     pub(in crate::calibrate) const fn parameters(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Lognormal => ("median", Some("sigma")),
@@ -52,8 +52,8 @@ impl Family {
         }
     }
 
-    /// Returns the distribution under which these values are most likely. `None`: there is none, because some values
-    /// are not positive (below 0 for an exponential), or all are equal.
+    /// Returns the distribution with the maximum likelihood for these values. `None`: there is none, because all
+    /// values are equal, or some are not positive (for an exponential: negative).
     pub(in crate::calibrate) fn fit(self, values: &[f64]) -> Option<FittedLaw> {
         let n = values.len() as f64;
         if values.len() < 2 || values.iter().any(|value| *value < 0.0) {
@@ -74,7 +74,7 @@ impl Family {
         let mean_log = logs.iter().sum::<f64>() / n;
         let squares = logs.iter().map(|log| (log - mean_log) * (log - mean_log));
         let variance = squares.sum::<f64>() / n;
-        // Equal values have no spread to fit.
+        // Equal values have no spread that could be fitted.
         if variance < 1e-16 {
             return None;
         }
@@ -93,7 +93,8 @@ impl Family {
     }
 }
 
-/// Solves ln k - ψ(k) = s by Newton's method from Minka's start ("Estimating a Gamma distribution", 2002).
+/// Solves ln k - ψ(k) = s with Newton's method, starting from Minka's approximation ("Estimating a Gamma
+/// distribution", 2002).
 fn gamma_shape(s: f64) -> Option<f64> {
     if s <= 0.0 {
         return None;
@@ -114,16 +115,17 @@ fn gamma_shape(s: f64) -> Option<f64> {
     Some(k)
 }
 
-/// Sums over the logarithms of values, each weighted by the k-th power of its value.
+/// Sums over the logarithms of values, each weighted by the k-th power of the value.
 struct PowerMeans {
     /// The sum of the weights.
     sum: f64,
-    /// The weighted means of the logarithms and of their squares.
+    /// The weighted means of the logarithms and of the squared logarithms.
     first: f64,
     second: f64,
 }
 
-/// Computes the means with weights relative to the greatest value, whose logarithm is `most`, to avoid overflow.
+/// Computes the weighted means. The weights are relative to the largest value, whose logarithm is `most`, to avoid
+/// overflow.
 fn power_means(logs: &[f64], most: f64, k: f64) -> PowerMeans {
     let mut sum = 0.0;
     let mut first = 0.0;
@@ -141,8 +143,8 @@ fn power_means(logs: &[f64], most: f64, k: f64) -> PowerMeans {
     }
 }
 
-/// Returns scale and shape from the logarithms: the shape solves Σ x^k ln x / Σ x^k - 1/k - mean(ln x) = 0, whose left
-/// side rises with k, by Newton's method with halving as the safeguard.
+/// Returns scale and shape from the logarithms. The shape solves Σ x^k ln x / Σ x^k - 1/k - mean(ln x) = 0, whose left
+/// side increases with k, with Newton's method and halving as a safeguard.
 fn weibull(logs: &[f64], mean_log: f64, variance: f64) -> Option<(f64, f64)> {
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     // The standard deviation of the logarithm of a Weibull variable is π / (√6 k).
@@ -175,7 +177,7 @@ fn weibull(logs: &[f64], mean_log: f64, variance: f64) -> Option<(f64, f64)> {
     Some((scale, k))
 }
 
-/// Returns the tails of an exponential distribution with mean 1.
+/// Returns the tail probabilities of an exponential distribution with mean 1.
 fn exponential(x: f64) -> Tails {
     Tails {
         below: -libm::expm1(-x),
@@ -184,7 +186,7 @@ fn exponential(x: f64) -> Tails {
 }
 
 impl FittedLaw {
-    /// Returns the probabilities of at most `x` and of more than `x`, each with full precision.
+    /// Returns the probabilities of values up to `x` and above `x`, each with full precision.
     pub(in crate::calibrate) fn tails(&self, x: f64) -> Tails {
         if x <= 0.0 {
             return Tails {

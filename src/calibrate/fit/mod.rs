@@ -1,8 +1,9 @@
-//! Fits of a measured quantity: every family, its distances, and the choice among them.
+//! Fits every family to a measured quantity, and chooses among them by distance.
 //!
-//! A family `fits` if chance alone gives a larger Anderson-Darling distance in at least 5% of samples. No family fits
-//! a large sample in this sense; then a family is `close` if its distribution function differs by at most 5 points
-//! anywhere. If no family is close, the measured values themselves are the distribution, with a warning.
+//! A family `fits` if chance alone gives a larger Anderson-Darling distance in at least 5% of samples. For a large
+//! sample usually no family fits in this sense. A family is then `close` if its distribution function differs by at
+//! most 5 percentage points everywhere. If no family is close, the measured values themselves are the distribution,
+//! with a warning.
 
 mod distance;
 mod family;
@@ -16,40 +17,40 @@ use crate::results::{FitParameter, FitRecord, SampleRecord};
 use crate::stats;
 use crate::units::display::significant;
 
-/// Minimum number of values for a fit; fewer would accept any family.
+/// Minimum number of values for a fit. With fewer values, every family would be accepted.
 pub(super) const FEWEST: usize = 8;
-/// Number of points of a curve in the record.
+/// Number of points of each curve in the record.
 const CURVE_POINTS: usize = 400;
 /// Minimum p-value of an accepted fit.
 const ACCEPTED_P: f64 = 0.05;
-/// Maximum distance of a fit that is close.
+/// Maximum difference between the distribution functions for a fit to be close.
 const CLOSE: f64 = 0.05;
 
-/// A measured quantity in seconds.
+/// The measurements of a quantity, in seconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measurements {
-    /// The name of the quantity, which is also the name of its file.
+    /// The name of the quantity, which is also its file name.
     pub(super) name: String,
     pub(super) title: String,
     /// The files with the measurements.
     pub(super) source: String,
     pub(super) values: Vec<f64>,
-    /// The setting that the values are for.
+    /// The setting that the values calibrate.
     pub(super) setting: Option<String>,
 }
 
 impl Measurements {
-    /// Returns whether these are further values of the same quantity.
+    /// Returns whether the other measurements are further values of the same quantity.
     pub(super) fn is_same_quantity(&self, other: &Self) -> bool {
         self.name == other.name && self.title == other.title && self.setting == other.setting
     }
 
-    /// Returns the name of the column in its file, which ends in the unit.
+    /// Returns the name of the column in the quantity's file, which ends in the unit.
     pub(super) fn column(&self) -> String {
         format!("{}_s", self.name)
     }
 
-    /// Returns the fits of the sample. `None` without values.
+    /// Returns the fits of the sample. `None`: there are no values.
     pub(super) fn fitted(&self, resamples: u32, seed: u64) -> Option<SampleRecord> {
         let sorted = stats::sorted(&self.values);
         let interval = stats::median_interval(&sorted, 0.95);
@@ -81,7 +82,7 @@ impl Measurements {
         Some(record)
     }
 
-    /// Chooses among the fits: the closest, unless no fit describes the values.
+    /// Chooses the closest fit, or the measured values if no fit describes them.
     fn choose(&self, record: &mut SampleRecord, sorted: &[f64]) {
         if let Some(best) = record.fits.iter().find(|fit| fit.verdict != "does not fit") {
             record.chosen.clone_from(&best.distribution);
@@ -103,8 +104,7 @@ fn distance(fit: &FitRecord) -> f64 {
     fit.ad.unwrap_or(f64::MAX)
 }
 
-/// Returns why the measured values themselves are used. `closest`: the closest fit, if any distribution could be
-/// fitted.
+/// Returns the reason why the measured values themselves are used. `closest`: the closest fit, if any.
 fn no_fit(sorted: &[f64], closest: Option<&FitRecord>) -> String {
     let count = sorted.len();
     let zeros = sorted.iter().filter(|value| **value <= 0.0).count();
@@ -176,7 +176,7 @@ pub(super) fn verdict(p: Option<f64>, ks: f64) -> &'static str {
     }
 }
 
-/// The 95% interval of a parameter over resamples.
+/// The 95% interval of a parameter over the resamples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ParameterInterval {
     low: f64,
@@ -193,7 +193,7 @@ impl ParameterInterval {
     }
 }
 
-/// Returns the parameters with their intervals.
+/// Returns the parameters, each with its interval.
 pub(super) fn parameters(
     law: &FittedLaw,
     sizes: Option<ParameterInterval>,
@@ -222,7 +222,7 @@ fn parameter(
     }
 }
 
-/// Returns the law in the format of the experiment file.
+/// Returns the distribution in the format of the experiment file.
 pub(super) fn expression(law: &FittedLaw) -> String {
     let size = duration(law.size);
     let shape = significant(law.shape, 4);
@@ -261,7 +261,7 @@ fn curve(sorted: &[f64]) -> Vec<(f64, f64)> {
     curve
 }
 
-/// Returns points of a law's distribution function over the range of the values and slightly beyond.
+/// Returns points of a fitted distribution function, over the range of the values and slightly beyond.
 pub(super) fn law_curve(law: &FittedLaw, low: f64, high: f64) -> Vec<(f64, f64)> {
     const POINTS: u32 = 120;
     let first = low.max(high / 1e6) * 0.8;

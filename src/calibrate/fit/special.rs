@@ -1,10 +1,9 @@
 //! Special functions for maximum likelihood and distribution functions that `libm` lacks.
 //!
-//! The crates that were considered (statrs, special) take `ln` and `exp` from the platform, whose last bits differ
-//! between platforms. These functions are a page of textbook formulas, and the tests compare them with published
-//! values.
+//! The considered crates (statrs, special) use the platform's `ln` and `exp`, whose last bits differ between
+//! platforms. These functions are a page of textbook formulas, and the tests compare them with published values.
 
-/// The probabilities of at most a value and of more than it, each with full precision.
+/// The probabilities of values up to a limit and above it, each with full precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::calibrate) struct Tails {
     pub(in crate::calibrate) below: f64,
@@ -101,7 +100,7 @@ mod tests {
 
     #[test]
     fn special_functions_equal_published_values() {
-        // -Euler's constant; ψ(1/2) = -γ - 2 ln 2; table 6.1 of Abramowitz and Stegun.
+        // Minus Euler's constant; ψ(1/2) = -γ - 2 ln 2; table 6.1 of Abramowitz and Stegun.
         for (x, expected) in [
             (1.0, -0.577_215_664_9),
             (0.5, -1.963_510_026_0),

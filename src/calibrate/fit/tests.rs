@@ -1,5 +1,5 @@
-//! Fits recover the parameters of generated values within three standard errors, and goodness-of-fit tests keep their
-//! level.
+//! Tests that fits recover the parameters of generated values within three standard errors, and that goodness-of-fit
+//! tests have their nominal level.
 
 use super::special::trigamma;
 use super::*;
@@ -18,8 +18,8 @@ fn law(family: Family, size: f64, shape: f64) -> FittedLaw {
     }
 }
 
-/// Returns the relative standard errors of size and shape of the maximum likelihood estimates from `n` values, by the
-/// inverse of Fisher's information.
+/// Returns the relative standard errors of the maximum likelihood estimates of size and shape from `n` values, from
+/// the inverse of Fisher's information.
 fn standard_errors(law: &FittedLaw, n: f64) -> (f64, f64) {
     let k = law.shape;
     match law.family {
@@ -117,7 +117,7 @@ fn a_true_family_is_rejected_as_rarely_as_the_level_states() {
             .ad_p
             < ACCEPTED_P
     });
-    // 5% of 120 is 6, standard error sqrt(120 · 0.05 · 0.95) = 2.4; three of them are 7.2.
+    // 5% of 120 is 6, with a standard error of sqrt(120 · 0.05 · 0.95) = 2.4; three standard errors are 7.2.
     let refused = refused.count();
     assert!(refused <= 13, "{refused} of {ROUNDS}");
 }

@@ -1,5 +1,4 @@
-//! Compares an experiment, with the calibrated settings instead of its own, with the events of the rollout that it
-//! describes.
+//! Predicts a rollout with an experiment and the calibrated settings, and compares it with the rollout's events.
 
 use super::{RUNS, real_pods, record};
 use crate::calibrate::events::ContainerStart;
@@ -21,7 +20,7 @@ pub(in crate::calibrate) struct CalibratedNode {
 }
 
 impl CalibratedNode {
-    /// Replaces the settings that were calibrated.
+    /// Replaces settings with their calibrated values.
     fn apply(&self, node: &mut NodeSpec, registry: &mut RegistrySpec) {
         self.model.apply(node, registry);
         if !self.start_overhead.is_empty() {
@@ -32,10 +31,10 @@ impl CalibratedNode {
     }
 }
 
-/// Records the starts of containers.
+/// Records the starts of containers during a run.
 #[derive(Debug, Default)]
 struct Starts {
-    /// The times of the starts, in seconds.
+    /// The start times in seconds.
     seconds: Vec<f64>,
 }
 
@@ -51,7 +50,7 @@ impl Observer<Event> for Starts {
 /// experiment starts no container.
 ///
 /// # Errors
-/// Returns an error message if the experiment starts a process, which predictions do not support.
+/// Returns an error message if the experiment starts an external process, which predictions do not support.
 pub(in crate::calibrate) fn of_experiment(
     starts: &[ContainerStart],
     experiment: &Experiment,

@@ -1,8 +1,7 @@
 //! Simulates a past rollout with the fitted pull model and compares it with the events.
 //!
-//! There are two ways: from the events alone (`replay`: the pods, nodes, images and schedule times come from the
-//! events), or with an experiment that uses the calibrated settings instead of its own (`experiment`). Both use the
-//! simulator's world.
+//! There are two methods. `replay` uses the events alone: they determine pods, nodes, images and schedule times.
+//! `experiment` runs an experiment with the calibrated settings. Both use the simulator's world.
 //!
 //! The starts of containers are compared, because events do not report readiness.
 
@@ -25,7 +24,7 @@ pub(super) const RUNS: u32 = 20;
 /// Maximum number of points of a curve.
 const POINTS: usize = 300;
 
-/// A pod of the past rollout with a known schedule and start.
+/// A pod of the past rollout with a known schedule time and start time.
 #[derive(Clone, Copy, Debug)]
 struct RealPod<'e> {
     start: &'e ContainerStart,
@@ -33,7 +32,7 @@ struct RealPod<'e> {
     started: Nanos,
 }
 
-/// Returns the first container of each pod with a known schedule and start, in the order of their schedules.
+/// Returns the first container of each pod with a known schedule and start, ordered by schedule time.
 fn real_pods(starts: &[ContainerStart]) -> Vec<RealPod<'_>> {
     let mut pods = Vec::new();
     for start in starts.iter().filter(|start| start.is_first) {
@@ -51,7 +50,7 @@ fn real_pods(starts: &[ContainerStart]) -> Vec<RealPod<'_>> {
     pods
 }
 
-/// Returns the real curve: the seconds from the first schedule at which each further pod had started.
+/// Returns the real curve: the number of started pods over the seconds since the first schedule.
 fn real_curve(pods: &[RealPod<'_>]) -> Vec<(f64, f64)> {
     let Some(first) = pods.first() else {
         return Vec::new();
@@ -68,8 +67,8 @@ fn real_curve(pods: &[RealPod<'_>]) -> Vec<(f64, f64)> {
     curve
 }
 
-/// Returns the predicted curve: the time for each number of started pods, as median and 5th and 95th percentile over
-/// runs. Each run has the sorted times of its starts.
+/// Returns the predicted curve: the time at which each number of pods has started, as median, 5th and 95th percentile
+/// over runs. Each run is a sorted list of start times.
 fn predicted_curve(runs: &[Vec<f64>]) -> Vec<PredictedStarts> {
     let most = runs.iter().map(Vec::len).min().unwrap_or(0);
     let step = most.div_ceil(POINTS).max(1);
@@ -91,7 +90,7 @@ fn predicted_curve(runs: &[Vec<f64>]) -> Vec<PredictedStarts> {
     curve
 }
 
-/// Returns the record without its texts. `rows` may be empty if pods cannot be distinguished.
+/// Returns the record without its texts. `rows` may be empty if pods cannot be matched.
 fn record(
     pods: &[RealPod<'_>],
     runs: &[Vec<f64>],

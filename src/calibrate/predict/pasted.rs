@@ -1,8 +1,8 @@
 //! Simulates the pulls of the data with the settings that are printed for pasting.
 //!
 //! The settings are parsed from their text, so the error includes the effect of a missing value or of rounding. An
-//! empty node pulls each image alone. Left out: the links of the site and the registry, which are the reader's own,
-//! and the spread between nodes.
+//! empty node pulls each image alone. Left out: the links of the site and the registry, which the user sets, and the
+//! spread between nodes.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::document::{reader, tree};
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{NodeSpec, RegistrySpec};
 
-/// The sections of the text that affect a pull.
+/// The sections of the pasted text that affect a pull.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct PastedSettings {
@@ -23,17 +23,17 @@ struct PastedSettings {
     registry: RegistrySpec,
 }
 
-/// The times of requests to a registry.
+/// The latency of requests to a registry.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::calibrate) struct RegistryLatency {
-    /// The round trip.
+    /// The round trip to the registry.
     pub(in crate::calibrate) rtt: SimDuration,
     /// The registry's time for one request.
     pub(in crate::calibrate) service: SimDuration,
 }
 
-/// Returns the duration of a pull of each of these images, given by the layers that a node lacks. `None`: the text is
-/// empty or cannot be read.
+/// Returns the duration of each pull, given the layers that its node lacks. `None`: the text is empty or cannot be
+/// read.
 pub(in crate::calibrate) fn seconds(
     snippet: &str,
     images: &[Vec<LayerBytes>],
@@ -50,7 +50,7 @@ pub(in crate::calibrate) fn seconds(
 }
 
 impl PastedSettings {
-    /// Returns the duration of a pull of an image by an empty node.
+    /// Returns the duration of a pull of these layers by an empty node.
     fn pull_seconds(&self, layers: &[LayerBytes], latency: RegistryLatency) -> f64 {
         let endless = BytesPerSec::new(1e13);
         let mut specs = Vec::with_capacity(layers.len());
@@ -93,7 +93,7 @@ mod tests {
         // 1 s, plus 300 MB at 100 MB/s.
         let found = seconds(text, &images, none).expect("it can be read")[0];
         assert!((found - 4.0).abs() < 0.01, "{found}");
-        // Without the last lines, the model's own 88 MB/s and 25 ms per layer apply.
+        // Without the last lines, the model's default of 88 MB/s and 25 ms per layer applies.
         let partial = seconds(
             "node:\n  pullConstant: 1 s\n  unpackRate: 100 MB/s\n",
             &images,

@@ -1,8 +1,8 @@
 //! Replays the rollout of the events: their pods, nodes, images and schedule times, with the fitted pull model.
 //!
-//! The world pulls the images: with the queue of each kubelet, download slots, unpacking, and layers that images
-//! share. The times from a pod's schedule to its pull, and from the image to the start, are drawn from the measured
-//! ones. Containers other than the first of their pod pull at their recorded times, because the events do not contain
+//! The simulated world pulls the images, with a queue in each kubelet, download slots, unpacking, and shared layers.
+//! The times from a pod's schedule to its pull, and from the pulled image to the start, are drawn from the measured
+//! times. Containers other than the first of their pod pull at their recorded times, because the events do not show
 //! what ran before them.
 //!
 //! Left out: the link of the cluster and the registry's limits (they are part of the fitted rates), failed attempts,
@@ -31,24 +31,24 @@ use crate::world::{
 #[derive(Clone, Copy, Debug)]
 pub(in crate::calibrate) struct ReplaySettings<'m> {
     pub(in crate::calibrate) images: &'m KnownImages,
-    /// Ratio of uncompressed to compressed bytes if the former are unknown.
+    /// Ratio of uncompressed to compressed bytes, for images whose uncompressed size is unknown.
     pub(in crate::calibrate) compression_ratio: f64,
     pub(in crate::calibrate) model: &'m PullModel,
     /// Measured times from a pod's schedule to its pull, in ascending order.
     pub(in crate::calibrate) before: &'m [f64],
-    /// Measured times from the image to the start, in ascending order.
+    /// Measured times from the pulled image to the start, in ascending order.
     pub(in crate::calibrate) after: &'m [f64],
 }
 
-/// A pull of the replay.
+/// A pull in the replay.
 #[derive(Clone, Copy, Debug)]
 struct ReplayedPull {
     node: usize,
-    /// `None`: the image was present before the events began.
+    /// The image. `None`: it was present before the events began.
     image: Option<usize>,
-    /// The real pod that the pull belongs to; `None`: it belongs to a later container.
+    /// The pod that the pull belongs to. `None`: the pull belongs to a later container of a pod.
     pod: Option<usize>,
-    /// Seconds from the first schedule to the schedule of a real pod, otherwise to the pull.
+    /// Seconds from the first schedule to the schedule of `pod`, or to the pull if there is no pod.
     at: f64,
 }
 
@@ -60,17 +60,17 @@ struct RecordedRollout<'e> {
     world: WorldSpec,
 }
 
-/// Maximum number of nodes times layers, which limits memory: a node stores which layers it has.
+/// Maximum product of nodes and layers, which limits memory: each node stores which layers it has.
 const MOST_ON_NODES: usize = 50_000_000;
 
-/// Maximum number of pulls of one node, which limits time: each start or end of a pull visits those in progress on its
-/// node.
+/// Maximum number of pulls on one node, which limits run time: each start or end of a pull visits all pulls in
+/// progress on its node.
 const MOST_PULLS_OF_NODE: usize = 10_000;
 
-/// Predicts the rollout of these events. `None`: no pod has a known schedule, start and image.
+/// Predicts the rollout in these events. `None`: no pod has a known schedule, start and image.
 ///
 /// # Errors
-/// Returns an error message if they have too many nodes and images.
+/// Returns an error message if the events have too many nodes and images.
 pub(in crate::calibrate) fn of_events(
     starts: &[ContainerStart],
     settings: ReplaySettings<'_>,
@@ -140,7 +140,7 @@ impl RecordedRollout<'_> {
     }
 }
 
-/// The nodes and images of a replay, numbered in the order of their appearance.
+/// The nodes and images of a replay, numbered in order of first appearance.
 struct Numbered<'e> {
     settings: ReplaySettings<'e>,
     nodes: BTreeMap<&'e str, usize>,
@@ -150,9 +150,9 @@ struct Numbered<'e> {
     pulled: BTreeSet<(usize, &'e str)>,
 }
 
-/// The image of a replayed pull.
+/// The image of a replayed pull, if it can be replayed.
 enum ReplayedImage {
-    /// The image was present before any pull, so it has no pull in the replay.
+    /// The image was present before any pull, so the replay does not pull it.
     Present,
     Pulled(usize),
     /// The size of the image is unknown.
@@ -187,7 +187,7 @@ impl<'e> Numbered<'e> {
 }
 
 impl<'e> RecordedRollout<'e> {
-    /// Creates the rollout of these events. `None`: no pod can be replayed.
+    /// Creates the rollout in these events. `None`: no pod can be replayed.
     fn of(starts: &'e [ContainerStart], settings: ReplaySettings<'e>) -> Option<Self> {
         let mut numbered = Numbered {
             settings,
@@ -249,14 +249,14 @@ impl<'e> RecordedRollout<'e> {
     }
 }
 
-/// Returns whether a node had two pulls in progress at the same time.
+/// Returns whether any node had two pulls in progress simultaneously.
 pub(in crate::calibrate) fn is_parallel(starts: &[ContainerStart]) -> bool {
     let mut spans: Vec<(&str, i64, i64)> = Vec::new();
     for start in starts.iter().filter(|start| start.prints_wait) {
         let (Some(end), Some(length)) = (start.pulled, start.pull_s) else {
             continue;
         };
-        // Printed durations differ by a few milliseconds.
+        // Printed durations may be off by a few milliseconds.
         let from = end.at - (length * 1e9) as i64 + 100_000_000;
         let to = end.at - 100_000_000;
         if from < to {
@@ -272,12 +272,12 @@ pub(in crate::calibrate) fn is_parallel(starts: &[ContainerStart]) -> bool {
     false
 }
 
-/// Returns the layers of an image: known ones, or one layer of the image's size.
+/// Returns an image with its known layers, or with one layer of the image's size.
 fn image_spec(start: &ContainerStart, settings: ReplaySettings<'_>) -> Option<ImageSpec> {
     let ratio = settings.compression_ratio;
     let Some(layers) = settings.images.layers(&start.image, start.size) else {
         let size = start.size? as f64;
-        // With one rate for download and unpacking, nothing remains to be unpacked.
+        // If one rate covers download and unpacking, nothing remains to be unpacked.
         let on_disk = if settings.model.unpack_rate.is_some() {
             size * ratio
         } else {
@@ -298,7 +298,7 @@ fn image_spec(start: &ContainerStart, settings: ReplaySettings<'_>) -> Option<Im
     Some(image_of(&start.image, specs))
 }
 
-/// Rounds to whole bytes, at least one.
+/// Rounds a size to whole bytes, at least one.
 fn whole_bytes(number: f64) -> SizeModel {
     Bytes::new((number.round() as u64).max(1)).into()
 }
@@ -308,7 +308,7 @@ pub(super) fn layer_of(digest: String, bytes: LayerBytes) -> LayerSpec {
         digest,
         compressed: whole_bytes(bytes.compressed),
         uncompressed: Uncompressed::Size(whole_bytes(bytes.uncompressed)),
-        // The rates were fitted to the image's own layers.
+        // The rates were fitted to the image's own layers, whatever their compression.
         is_zstd: false,
     }
 }
@@ -325,7 +325,7 @@ pub(super) fn image_of(name: &str, layers: Vec<LayerSpec>) -> ImageSpec {
     }
 }
 
-/// Returns one cluster with these nodes, in which only the fitted model limits pulls.
+/// Returns a world with one cluster with these nodes, in which only the fitted model limits pulls.
 pub(super) fn world(
     nodes: usize,
     images: Vec<ImageSpec>,
@@ -372,7 +372,7 @@ pub(super) fn world(
     }
 }
 
-/// Returns a workload without pods, for the image with this number.
+/// Returns a workload without pods for the image. `number` identifies it.
 fn workload(number: usize, image: &str) -> WorkloadSpec {
     WorkloadSpec {
         name: image.to_owned(),
@@ -396,9 +396,9 @@ fn workload(number: usize, image: &str) -> WorkloadSpec {
 /// A replay in progress.
 struct Replay<'s> {
     world: World<'s>,
-    /// Pulls that have not begun, the next one last.
+    /// Pulls that have not begun yet, in descending order of time.
     ahead: Vec<(f64, ReplayedPull)>,
-    /// The real pods that wait for pulls in progress.
+    /// The real pods that wait for pulls in progress, by simulated pod.
     open: BTreeMap<PodId, usize>,
     /// The time at which the image of each real pod was present.
     pulled: Vec<f64>,
@@ -429,8 +429,8 @@ impl Model for Replay<'_> {
     }
 }
 
-/// Returns the times at which the images of this number of real pods are present. `ahead` are pulls with the seconds
-/// at which they begin, the next one last.
+/// Returns the times at which the images of this number of real pods are present. `ahead`: pulls with their start
+/// times in seconds, in descending order.
 fn pulled(
     spec: &WorldSpec,
     ahead: Vec<(f64, ReplayedPull)>,
@@ -452,13 +452,13 @@ fn pulled(
         open: BTreeMap::new(),
         pulled: vec![0.0; pods],
     };
-    // Nothing fails here, so every pull ends.
+    // Nothing fails in a replay, so every pull ends.
     let end = SimTime::ZERO + SimDuration::from_hours(24 * 365);
     engine::run(&mut replay, &mut queue, &mut (), end, |_, _| false);
     replay.pulled
 }
 
-/// Returns the duration of the pull of a world's only image by its only node.
+/// Returns the duration of the only pull in a world with one image and one node.
 pub(super) fn lone_pull(spec: &WorldSpec) -> f64 {
     let pull = ReplayedPull {
         node: 0,
@@ -490,7 +490,7 @@ impl RecordedRollout<'_> {
     }
 }
 
-/// Draws one of the measured values; 0 if there are none.
+/// Draws one of the measured values. Returns 0 if there are none.
 fn draw(streams: &Streams, values: &[f64], purpose: &'static str, nth: usize) -> f64 {
     if values.is_empty() {
         return 0.0;

@@ -1,4 +1,4 @@
-//! A replay takes the duration that the fitted formula gives, and kubelets queue.
+//! Tests that replayed pulls take as long as the fitted formula predicts, and that kubelets queue pulls.
 
 use super::*;
 use crate::calibrate::images::KnownImages;
@@ -7,7 +7,7 @@ use crate::calibrate::time::Stamp;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Returns the first container of a pod that was scheduled after `scheduled` seconds.
+/// Returns the first container of a pod that was scheduled at `scheduled` seconds.
 fn pod(name: &str, node: &str, image: &str, scheduled: i64) -> ContainerStart {
     let stamp = |seconds: i64| {
         Some(Stamp {
@@ -82,7 +82,7 @@ fn a_simulated_pull_has_the_duration_of_the_fitted_formula() {
         let layer = LayerBytes::new(compressed / each, uncompressed / each);
         let layers = vec![layer; count as usize];
         let expected = model().seconds(&layers);
-        // Bytes are rounded to integers, and times to nanoseconds.
+        // Bytes are rounded to integers and times to nanoseconds.
         assert!(
             (found - expected).abs() < 1e-3,
             "{image}: {found} in the world, {expected} by the formula"
@@ -92,11 +92,12 @@ fn a_simulated_pull_has_the_duration_of_the_fitted_formula() {
 
 #[test]
 fn pulls_of_one_node_wait_for_each_other_and_shared_images_are_pulled_once() {
-    // By hand: one layer of 20 MB takes 0.3 + 1 + 0.05 + 0.4 = 1.75 s.
+    // Computed by hand: one layer of 20 MB takes 0.3 + 1 + 0.05 + 0.4 = 1.75 s.
     let image = "1x20000000x40000000";
     let alone = predicted(&[pod("a", "n", image, 0), pod("b", "m", image, 0)]);
     assert!(alone.iter().all(|at| (at - 1.75).abs() < 1e-3), "{alone:?}");
-    // The second pod is scheduled after 1 s. In reality, one pull followed the other, so the kubelet pulls serially.
+    // The second pod is scheduled after 1 s. In the recorded rollout its pull followed the first one, so the kubelet
+    // pulls serially.
     let mut second = pod("b", "n", "1x20000000x40000001", 1);
     second.pulled = Some(Stamp {
         at: 10 * SECOND,

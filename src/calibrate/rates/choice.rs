@@ -1,19 +1,19 @@
-//! The choice of the parameters that the images determine.
+//! Chooses which parameters to fit, depending on what the images determine.
 
 use super::least_squares::{PullGroup, RateProblem, RateSolution};
 use super::pipeline::{BEYOND, CONSTANT, DOWNLOAD, PARAMETERS, PER_LAYER, RequestTimes, UNPACK};
 use crate::world::calibration as default;
 
-/// The facts that are known about the pulled images.
+/// The known facts about the pulled images.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Knowledge {
-    /// The layers of the images.
+    /// The images' layers are known.
     Layers,
-    /// Only the compressed sizes of the images.
+    /// Only the images' compressed sizes are known.
     Sizes,
 }
 
-/// The chosen model with its fit.
+/// The chosen model and its fit.
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
     pub(super) solution: RateSolution,
@@ -23,26 +23,27 @@ pub(super) struct Chosen {
     pub(super) knee: Option<f64>,
 }
 
-/// A disk that is slower than the memory that buffers it.
+/// A disk that is slower than the memory buffer in front of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::calibrate) struct FittedDisk {
-    /// Bytes per second.
+    /// The disk's rate in bytes per second.
     pub(in crate::calibrate) rate: f64,
-    /// Bytes of the buffer.
+    /// The buffer's size in bytes.
     pub(in crate::calibrate) buffer: f64,
 }
 
-/// Minimum number of images from which a further parameter can be distinguished from chance.
+/// Minimum number of images at which a further parameter can be distinguished from chance.
 const FEWEST_FOR_MORE: usize = 5;
-/// Minimum ratio of the images' layer counts for distinguishing the time per layer from the constant.
+/// Minimum ratio of the images' layer counts at which the time per layer can be distinguished from the constant.
 const LAYERS_VARY: f64 = 1.5;
-/// A disk is accepted if it is slower than memory by this factor.
+/// Maximum ratio of the disk's rate to the memory's rate for a disk to be accepted.
 const SLOWER: f64 = 0.75;
-/// Number of values that are tried for the knee.
+/// Number of candidate values for the knee.
 const KNEES: u32 = 40;
 
 impl Chosen {
-    /// Returns the disk behind the memory: bytes are written to memory at the unpack rate while the disk drains it.
+    /// Returns the disk behind the memory buffer. Bytes are written to memory at the unpack rate while the disk drains
+    /// the buffer.
     pub(super) fn disk(&self) -> Option<FittedDisk> {
         let knee = self.knee?;
         let memory = self.solution.at[UNPACK];
@@ -72,7 +73,7 @@ impl Chosen {
     }
 }
 
-/// Chooses the parameters. `None`: not even one can be fitted.
+/// Chooses the parameters to fit. `None`: not even one parameter can be fitted.
 pub(super) fn choose(
     groups: &[PullGroup],
     requests: RequestTimes,
@@ -108,8 +109,8 @@ pub(super) fn choose(
     problem.free[UNPACK] = true;
     problem.free[PER_LAYER] = groups.len() >= 3 && layers_vary(groups);
     let mut best = solved(problem);
-    // The time per layer cannot be distinguished from the constant. If its default leaves nothing for the constant, it
-    // is actually smaller.
+    // The time per layer cannot be distinguished from the constant. If its default leaves nothing for the constant,
+    // the actual time per layer must be smaller.
     let has_constant = best
         .as_ref()
         .is_some_and(|chosen| chosen.solution.at[CONSTANT] > 0.0);
@@ -130,12 +131,12 @@ pub(super) fn choose(
     Some(best)
 }
 
-/// Returns the initial value of a connection's seconds per byte.
+/// Returns the initial value for a connection's seconds per byte.
 fn connection() -> f64 {
     1.0 / default::CONNECTION.get()
 }
 
-/// Returns whether the images' layer counts differ enough.
+/// Returns whether the images' layer counts differ enough to fit the time per layer.
 fn layers_vary(groups: &[PullGroup]) -> bool {
     let mut least = f64::INFINITY;
     let mut most = 0.0_f64;
@@ -147,7 +148,7 @@ fn layers_vary(groups: &[PullGroup]) -> bool {
     most >= LAYERS_VARY * least
 }
 
-/// Returns the best model with a disk that is slower than memory, if such a model explains the pulls better.
+/// Returns the best model with a disk slower than memory if it explains the pulls better, otherwise `best`.
 fn with_disk(problem: &RateProblem<'_>, mut best: Chosen) -> Chosen {
     for knee in knees(problem.groups) {
         let mut slower = RateProblem {
@@ -174,7 +175,7 @@ fn with_disk(problem: &RateProblem<'_>, mut best: Chosen) -> Chosen {
     best
 }
 
-/// Returns the model with a download rate, if it explains the pulls better.
+/// Returns the model with a download rate if it explains the pulls better, otherwise `best`.
 fn with_download(problem: &RateProblem<'_>, best: Chosen) -> Chosen {
     let mut downloading = RateProblem {
         free: best.free,
@@ -192,8 +193,8 @@ fn with_download(problem: &RateProblem<'_>, best: Chosen) -> Chosen {
     }
 }
 
-/// Returns candidate sizes for the knee between the images' sizes, evenly spaced in the logarithm, with at least two
-/// images on either side.
+/// Returns candidates for the knee between the images' sizes, evenly spaced in the logarithm, with at least two images
+/// on each side.
 fn knees(groups: &[PullGroup]) -> Vec<f64> {
     let mut sizes = Vec::with_capacity(groups.len());
     for group in groups {

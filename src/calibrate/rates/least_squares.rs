@@ -2,44 +2,44 @@
 //!
 //! The data are medians over the pulls of each image, so that a slow node does not distort the fit. The errors are
 //! relative, because a pull of a second and a pull of a minute are equally informative. The pipeline is linear while
-//! its critical paths stay the same, so each step solves a linear problem (Gauss and Newton), with halved steps as the
-//! safeguard. The intervals are Student's, of that linear problem.
+//! its critical paths stay the same, so each step solves a linear problem (Gauss-Newton), with halved steps as a
+//! safeguard. The intervals are Student's t intervals of that linear problem.
 
 use super::pipeline::{
     CriticalPath, LayerBytes, PARAMETERS, Parameters, RequestTimes, critical_path,
 };
 use crate::stats::t_quantile;
 
-/// The pulls of one image by nodes that lacked the same layers.
+/// Pulls of one image by nodes that lacked the same layers.
 #[derive(Clone, Debug)]
 pub(super) struct PullGroup {
     pub(super) image: String,
     pub(super) layers: Vec<LayerBytes>,
-    /// Durations in seconds.
+    /// Durations of the pulls in seconds.
     pub(super) durations: Vec<f64>,
     pub(super) median: f64,
 }
 
-/// The pulls to fit, with the fitted and the known parameters.
+/// The pulls to fit, and the fitted and fixed parameters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RateProblem<'g> {
     pub(super) groups: &'g [PullGroup],
     pub(super) requests: RequestTimes,
-    /// Whether each parameter is fitted; the others keep their initial values.
+    /// Whether each parameter is fitted. Other parameters keep their initial values.
     pub(super) free: [bool; PARAMETERS],
     pub(super) start: Parameters,
     pub(super) knee: Option<f64>,
 }
 
-/// A fit.
+/// The result of a fit.
 #[derive(Clone, Debug)]
 pub(super) struct RateSolution {
     pub(super) at: Parameters,
-    /// 95% interval of each free parameter.
+    /// The 95% interval of each fitted parameter.
     pub(super) intervals: [Option<(f64, f64)>; PARAMETERS],
-    /// Sum of squared relative errors.
+    /// The sum of squared relative errors.
     squares: f64,
-    /// Schwarz' criterion (BIC); smaller is better.
+    /// The Bayesian information criterion (BIC, by Schwarz); smaller is better.
     pub(super) bic: f64,
 }
 
@@ -49,10 +49,10 @@ struct LinearProblem {
     right: Vec<f64>,
 }
 
-/// The variance of a relative error.
+/// The estimated variance of a relative error.
 struct ErrorVariance {
     variance: f64,
-    /// Degrees of freedom.
+    /// The degrees of freedom of the estimate.
     degrees: u32,
 }
 
@@ -83,7 +83,7 @@ impl RateProblem<'_> {
             let CriticalPath { length, counts } = self.path(at, group);
             let of_free: f64 = free.iter().map(|index| at[*index] * counts[*index]).sum();
             let weight = 1.0 / group.median;
-            // The part that fixed parameters and known requests do not explain.
+            // The part of the duration that fixed parameters and known requests do not explain.
             let wanted = (group.median - (length - of_free)) * weight;
             for (row, i) in free.iter().enumerate() {
                 right[row] += counts[*i] * weight * wanted;
@@ -115,8 +115,8 @@ impl RateProblem<'_> {
         self.solution(at, squares)
     }
 
-    /// Returns parameters on the way from `at` to `target` whose squares are at most `most`: at the full step, or a
-    /// half, a fourth and so on. `None`: there are none.
+    /// Returns parameters between `at` and `target` whose sum of squares is at most `most`: at the full step, at half
+    /// of it, at a quarter and so on. `None`: there are none.
     fn towards(&self, at: &Parameters, target: &Parameters, most: f64) -> Option<Parameters> {
         let mut share = 1.0;
         while share > 1e-6 {
@@ -132,7 +132,7 @@ impl RateProblem<'_> {
         None
     }
 
-    /// Returns the solution of the linear problem at `at` without negative parameters: the most negative one is set to
+    /// Returns the solution of the linear problem at `at` without negative parameters. The most negative one is set to
     /// 0, and the others are solved again.
     fn step(&self, at: &Parameters) -> Option<Parameters> {
         let mut free = self.indices();
@@ -157,8 +157,8 @@ impl RateProblem<'_> {
         }
     }
 
-    /// Returns the index in `free` of the most negative parameter, relative to its initial value. `None`: none is
-    /// negative.
+    /// Returns the index in `free` of the most negative parameter, relative to its initial value. `None`: no parameter
+    /// is negative.
     fn most_negative(&self, free: &[usize], solved: &[f64]) -> Option<usize> {
         let mut worst = None;
         let mut least = 0.0;
@@ -183,7 +183,7 @@ impl RateProblem<'_> {
             let half = quantile * (variance * inverse[row][row]).max(0.0).sqrt();
             intervals[*index] = Some(((at[*index] - half).max(0.0), at[*index] + half));
         }
-        // A perfect fit would have an infinite criterion.
+        // Without this minimum, a perfect fit would have an infinite criterion.
         let mean = (squares / n as f64).max(1e-12);
         let knee = f64::from(u8::from(self.knee.is_some()));
         let bic = n as f64 * libm::log(mean) + (free.len() as f64 + knee) * libm::log(n as f64);
@@ -195,8 +195,8 @@ impl RateProblem<'_> {
         })
     }
 
-    /// Returns the variance of the relative error of a median, and its degrees of freedom: from the errors of the fit
-    /// or, if there are as many parameters as images, from the pulls of each image.
+    /// Returns the variance of the relative error of a median, and its degrees of freedom. It is estimated from the
+    /// errors of the fit or, if there are as many parameters as images, from the pulls of each image.
     fn variance(&self, squares: f64, parameters: usize) -> Option<ErrorVariance> {
         if self.groups.len() > parameters {
             let degrees = self.groups.len() - parameters;
@@ -220,7 +220,7 @@ impl RateProblem<'_> {
         if degrees == 0 {
             return None;
         }
-        // The variance of a median is π/2 times that of a mean.
+        // The variance of a median is π/2 times the variance of a mean.
         let of_median = std::f64::consts::FRAC_PI_2 * self.groups.len() as f64 / weight;
         Some(ErrorVariance {
             variance: sum / degrees as f64 * of_median,
@@ -230,14 +230,14 @@ impl RateProblem<'_> {
 }
 
 impl RateSolution {
-    /// Returns whether this fit with its additional parameters is better than another one by more than chance.
+    /// Returns whether this fit, which has additional parameters, is better than another one by more than chance.
     pub(super) fn beats(&self, other: &Self) -> bool {
-        // Kass, Raftery, "Bayes factors", JASA 90 (1995): a difference above 10 is very strong.
+        // Kass, Raftery, "Bayes factors", JASA 90 (1995): a difference above 10 is very strong evidence.
         self.bic < other.bic - 10.0 && self.squares < other.squares
     }
 }
 
-/// Solves a linear system by elimination with pivots. Columns are scaled first, because the parameters' units differ
+/// Solves a linear system by elimination with pivoting. Columns are scaled first, because the parameters' units differ
 /// by ten orders of magnitude. `None`: the system is singular.
 fn solve_linear(problem: LinearProblem) -> Option<Vec<f64>> {
     let LinearProblem {
@@ -287,7 +287,7 @@ fn solve_linear(problem: LinearProblem) -> Option<Vec<f64>> {
     Some(right)
 }
 
-/// Returns the columns of the inverse of a symmetric matrix, which are also its rows.
+/// Returns the columns of the inverse of a symmetric matrix, which equal its rows.
 fn inverse(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let size = matrix.len();
     let mut columns = Vec::with_capacity(size);

@@ -1,12 +1,12 @@
-//! The rates of image pulls, from the durations of pulls of images with known layers.
+//! Fits the rates of image pulls to the durations of pulls of images with known layers.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `pipeline` | the model's duration of a pull |
 //! | `least_squares` | the fit of its parameters to measured durations |
 //!
-//! Which parameters can be fitted depends on the images. A further one (the download rate; a disk that is slower than
-//! the memory in front of it) is accepted only if it explains the durations much better (Schwarz' criterion). A
+//! Which parameters can be fitted depends on the images. A further parameter (the download rate, or a disk that is
+//! slower than its memory buffer) is accepted only if it explains the durations much better (Schwarz' criterion). A
 //! parameter that the images do not determine is reported as such.
 
 mod choice;
@@ -30,20 +30,20 @@ use least_squares::PullGroup;
 pub(in crate::calibrate) use pipeline::LayerBytes;
 use pipeline::{CONSTANT, DOWNLOAD, PER_LAYER, RequestTimes, UNPACK, critical_path};
 
-/// Median error from which the model is considered not to describe the pulls.
+/// Median error above which the model is considered not to describe the pulls.
 pub(super) const MOST_ERROR: f64 = 0.25;
 
-/// Bytes per second that exceed any disk of a node. Source: four lanes of PCI Express 5.0 carry 15.8 GB/s (32 GT/s
-/// each, 128 of 130 bits).
+/// A rate in bytes per second that no disk of a node reaches. Source: four lanes of PCI Express 5.0 carry 15.8 GB/s
+/// (32 GT/s each, 128 of 130 bits).
 const FASTEST_DISK: f64 = 20e9;
-/// The unpack rate if one rate covers download and unpacking.
+/// The unpack rate to paste if one rate covers download and unpacking.
 const UNPACKED_ALREADY: &str = "1000 GB/s";
 
 /// Settings of the fit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RateSettings<'s> {
     pub(super) images: &'s KnownImages,
-    /// Ratio of uncompressed to compressed bytes if the former are unknown.
+    /// Ratio of uncompressed to compressed bytes, for images whose uncompressed size is unknown.
     pub(super) compression_ratio: f64,
     /// Round trip to the registry, in seconds.
     pub(super) rtt: f64,
@@ -51,7 +51,7 @@ pub(super) struct RateSettings<'s> {
     pub(super) service: f64,
 }
 
-/// The fitted pull model, in seconds and bytes per second. `None`: not determined, and left out of the fit.
+/// The fitted pull model, in seconds and bytes per second. `None`: the parameter is not determined and is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct PullModel {
     pub(super) constant_s: f64,
@@ -59,12 +59,12 @@ pub(super) struct PullModel {
     pub(super) unpack_rate: Option<f64>,
     pub(super) download_rate: Option<f64>,
     pub(super) disk: Option<FittedDisk>,
-    /// Sigma of the rate between nodes.
+    /// Sigma of the rate across nodes.
     pub(super) spread: Option<f64>,
 }
 
 impl PullModel {
-    /// Replaces the settings that were fitted.
+    /// Replaces settings with their fitted values.
     pub(super) fn apply(&self, node: &mut NodeSpec, registry: &mut RegistrySpec) {
         node.pull_constant = SimDuration::from_secs_f64(self.constant_s).into();
         node.unpack_per_layer = SimDuration::from_secs_f64(self.per_layer_s).into();
@@ -98,46 +98,46 @@ impl PullModel {
     }
 }
 
-/// Fitted rates with everything to report about them.
+/// Fitted rates, and everything to report about them.
 #[derive(Clone, Debug)]
 pub(super) struct FittedRates {
     pub(super) record: RatesRecord,
     pub(super) values: Vec<CalibratedValue>,
     pub(super) warnings: Vec<String>,
     pub(super) model: PullModel,
-    /// The missing layers of each image of the record.
+    /// The missing layers of each image in the record.
     pub(super) layers: Vec<Vec<LayerBytes>>,
 }
 
-/// An image with the layers that a node lacked.
+/// An image, and the layers that a node lacked.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct PulledLayers {
     image: String,
     layers: Vec<WholeBytes>,
 }
 
-/// The bytes of a layer, rounded down.
+/// The sizes of a layer in whole bytes, rounded down.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct WholeBytes {
     compressed: u64,
     uncompressed: u64,
 }
 
-/// A pull with its duration.
+/// A pull and its duration.
 #[derive(Debug)]
 struct TimedPull {
     seconds: f64,
     node: String,
 }
 
-/// Pulls by image and missing layers.
+/// Pulls grouped by image and missing layers.
 #[derive(Debug, Default)]
 struct GroupedPulls {
     groups: BTreeMap<PulledLayers, Vec<TimedPull>>,
     are_sizes_assumed: bool,
 }
 
-/// Fits the rates. `None`: no pull is of an image with known layers or size.
+/// Fits the rates. `None`: no pulled image has known layers or a known size.
 pub(super) fn fit(
     starts: &[ContainerStart],
     settings: &RateSettings<'_>,
@@ -153,8 +153,8 @@ pub(super) fn fit(
     if groups.is_empty() {
         return None;
     }
-    // `world/nodes/runtime/request.rs`: seven requests, three new connections of two round trips, and two more round
-    // trips for each blob; the time of an answer is that of the API host.
+    // See `world/nodes/runtime/request.rs`: seven requests, three new connections with two round trips each, and two
+    // more round trips for each blob. The time of an answer is that of the API host.
     let requests = RequestTimes {
         of_pull: 13.0 * settings.rtt + 6.0 * settings.service,
         of_layer: match knowledge {
@@ -176,7 +176,7 @@ impl GroupedPulls {
     /// Groups the pulls of images with known layers, by the layers that their nodes lacked.
     fn by_layers(starts: &[ContainerStart], settings: &RateSettings<'_>) -> Self {
         let mut pulls = Self::default();
-        // Unpacked chains and blobs of each node.
+        // The unpacked chains and the blobs on each node.
         let mut nodes: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for start in starts.iter().filter(|start| start.is_pull()) {
             let Some(layers) = settings.images.layers(&start.image, start.size) else {
@@ -189,7 +189,7 @@ impl GroupedPulls {
         pulls
     }
 
-    /// Returns the pulls of images with known sizes, each as one layer that is empty on disk.
+    /// Groups the pulls of images with known sizes. Each image counts as one layer that needs no unpacking.
     fn by_size(starts: &[ContainerStart]) -> Self {
         let mut pulls = Self::default();
         for start in starts.iter().filter(|start| start.is_pull()) {
@@ -200,7 +200,7 @@ impl GroupedPulls {
         pulls
     }
 
-    /// Adds a pull of missing layers, if its duration can be used.
+    /// Adds a pull of missing layers if its duration can be used.
     fn add(&mut self, start: &ContainerStart, missing: &[LayerBytes]) {
         let Some(seconds) = start.pull_s else { return };
         if start.unused.is_some() || missing.is_empty() {
@@ -221,7 +221,7 @@ impl GroupedPulls {
         });
     }
 
-    /// Returns the groups to fit, whose median is above 0.
+    /// Returns the groups to fit: those with a median above 0.
     fn fitted_groups(&self) -> Vec<PullGroup> {
         let mut groups = Vec::new();
         for (key, pulls) in &self.groups {
@@ -249,8 +249,8 @@ impl GroupedPulls {
         pulls.map(|pull| &pull.node).collect::<BTreeSet<_>>().len()
     }
 
-    /// Returns the standard deviation over nodes of the logarithm of a node's pulls relative to the medians of their
-    /// images. `None`: fewer than three nodes have three such pulls each.
+    /// Returns the standard deviation, over nodes, of the logarithm of a node's pull durations relative to the medians
+    /// of their images. `None`: fewer than three nodes have three such pulls each.
     fn node_spread(&self) -> Option<f64> {
         let mut nodes: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for pulls in self.groups.values().filter(|pulls| pulls.len() >= 3) {
@@ -272,8 +272,8 @@ impl GroupedPulls {
     }
 }
 
-/// Returns the layers that a node lacks, and adds them to the node: all above the first chain that is not unpacked
-/// there. A blob that the node has is not downloaded again.
+/// Returns the layers that a node still has to unpack, and adds them to the node: the first layer whose chain is not
+/// unpacked there, and all layers above it. Blobs that the node has are not downloaded again.
 fn missing(layers: &[KnownLayer], node: &mut BTreeSet<String>, ratio: f64) -> Vec<LayerBytes> {
     let mut chain = String::new();
     let mut is_missing = false;
@@ -295,7 +295,7 @@ fn missing(layers: &[KnownLayer], node: &mut BTreeSet<String>, ratio: f64) -> Ve
     lacking
 }
 
-/// A fit and its data.
+/// A fit and its data, for the report.
 struct RatesReport<'r> {
     chosen: Chosen,
     groups: &'r [PullGroup],
@@ -313,7 +313,7 @@ impl RatesReport<'_> {
         let record = self.record(&groups);
         let mut values = self.values(&record);
         if record.median_error > MOST_ERROR || is_streamed {
-            // Values of a model that does not describe the pulls are reported, but not pasted.
+            // The values of a model that does not describe the pulls are reported but not pasted.
             for value in &mut values {
                 value.setting.clear();
             }
@@ -346,7 +346,7 @@ impl RatesReport<'_> {
         }
     }
 
-    /// Returns the groups, those with the shortest pulls first.
+    /// Returns the groups in ascending order of their median.
     fn groups_by_median(&self) -> Vec<&PullGroup> {
         let mut groups: Vec<&PullGroup> = self.groups.iter().collect();
         groups.sort_by(|a, b| a.median.total_cmp(&b.median));
@@ -396,7 +396,8 @@ impl RatesReport<'_> {
     }
 }
 
-/// Returns true if bytes move faster than any disk can write them, so most of them were not there when the pull ended.
+/// Returns true if bytes move faster than any disk can write them. Most of them were then not on disk when the pull
+/// ended.
 fn is_streamed(chosen: &Chosen) -> bool {
     for index in [UNPACK, DOWNLOAD] {
         let rate = rate(chosen.solution.at[index]);
@@ -408,8 +409,8 @@ fn is_streamed(chosen: &Chosen) -> bool {
 }
 
 impl RatesReport<'_> {
-    /// Values that the pulls do not determine. They are part of the fitted model and are pasted with the rest, because
-    /// the model's own defaults would come on top.
+    /// Returns values that the pulls do not determine but that the fitted model assumes. They are pasted with the
+    /// others, because the model's defaults would otherwise be added.
     fn held(&self) -> Vec<CalibratedValue> {
         let Chosen { solution, free, .. } = &self.chosen;
         let mut held = Vec::new();
@@ -563,7 +564,7 @@ impl RatesReport<'_> {
         parameters
     }
 
-    /// Returns a parameter in seconds.
+    /// Returns a fitted parameter in seconds.
     fn time(&self, index: usize) -> FittedValue {
         let solution = &self.chosen.solution;
         let (low, high) = solution.intervals[index].unzip();
@@ -575,8 +576,8 @@ impl RatesReport<'_> {
         }
     }
 
-    /// Returns a parameter in bytes per second. It is fitted as seconds per byte, so the ends of its interval are
-    /// exchanged.
+    /// Returns a fitted parameter in bytes per second. It is fitted in seconds per byte, so the ends of its interval
+    /// are swapped.
     fn speed(&self, index: usize) -> FittedValue {
         let FittedValue {
             value, low, high, ..
@@ -615,7 +616,7 @@ impl RatesReport<'_> {
     }
 }
 
-/// A fitted parameter. `None`: it is not determined, or has no interval.
+/// A fitted parameter. `None`: the parameter is not determined, or has no interval.
 struct FittedValue {
     unit: &'static str,
     value: Option<f64>,
@@ -646,7 +647,7 @@ impl FittedValue {
     }
 }
 
-/// Formats a value of a parameter as in the experiment file.
+/// Formats a parameter's value as in the experiment file.
 fn written(value: f64, unit: &str) -> String {
     match unit {
         "s" => in_words(value),
@@ -655,7 +656,7 @@ fn written(value: f64, unit: &str) -> String {
     }
 }
 
-/// Returns a value that is calibrated from this number of pulls in `source`.
+/// Returns a calibrated value, estimated from `count` pulls in `source`.
 pub(super) fn of_pulls(setting: &str, quantity: &str, count: u64, source: &str) -> CalibratedValue {
     CalibratedValue {
         setting: setting.to_owned(),

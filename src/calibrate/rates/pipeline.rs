@@ -1,13 +1,13 @@
 //! The model's duration of a pull, and the contribution of each parameter to it.
 //!
-//! The pipeline is that of `world/nodes`: layers are downloaded through a few slots, from the bottom up, and each is
-//! unpacked on top of the one below as soon as both are present. The duration is the length of a critical path, so it
-//! is linear in the parameters as long as the path stays the same: a constant, the number of layers times the time per
-//! layer, and bytes divided by rates.
+//! The pipeline is the one in `world/nodes`: layers are downloaded through a few slots, from bottom to top. Each layer
+//! is unpacked once it is downloaded and the layer below is unpacked. The duration is the length of a critical path,
+//! so it is linear in the parameters as long as the path stays the same: a constant, the number of layers times the
+//! time per layer, and bytes divided by rates.
 //!
-//! Left out here, but part of the simulation: links that nodes share, and the order in which requests are answered.
+//! Left out here, but simulated: links that nodes share, and the order in which requests are answered.
 
-/// Number of layers downloaded concurrently: containerd's `max_concurrent_downloads`.
+/// Number of layers that are downloaded concurrently: containerd's `max_concurrent_downloads`.
 const SLOTS: usize = 3;
 
 /// Number of parameters.
@@ -18,11 +18,11 @@ pub(super) const CONSTANT: usize = 0;
 pub(super) const PER_LAYER: usize = 1;
 pub(super) const UNPACK: usize = 2;
 pub(super) const DOWNLOAD: usize = 3;
-/// Additional seconds of each byte beyond the knee.
+/// Additional seconds for each byte beyond the knee.
 pub(super) const BEYOND: usize = 4;
 
-/// Seconds, seconds per layer, and seconds per byte: constant, per layer, unpacking, downloading, unpacking beyond the
-/// knee.
+/// The parameters: the constant in seconds, seconds per layer, and seconds per byte for unpacking, downloading, and
+/// unpacking beyond the knee.
 pub(super) type Parameters = [f64; PARAMETERS];
 
 /// A layer that a node lacked.
@@ -43,23 +43,23 @@ impl LayerBytes {
     }
 }
 
-/// The known times of the requests of a pull.
+/// The known times of a pull's requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RequestTimes {
-    /// Time of the pull as a whole: its token, manifests and config.
+    /// Time for the pull as a whole: its token, manifests and config.
     pub(super) of_pull: f64,
-    /// Time of each layer.
+    /// Time for each layer.
     pub(super) of_layer: f64,
 }
 
-/// A path: its length in seconds, and how often it contains each parameter.
+/// A critical path: its length in seconds, and how often it contains each parameter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CriticalPath {
     pub(super) length: f64,
     pub(super) counts: Parameters,
 }
 
-/// Returns the critical path of a pull of these layers. `knee`: uncompressed bytes that fit into memory.
+/// Returns the critical path of a pull of these layers. `knee`: the uncompressed bytes that fit into memory.
 pub(super) fn critical_path(
     at: &Parameters,
     layers: &[LayerBytes],
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_duration_equals_the_critical_path() {
-        // Constant 1 s, 0.1 s per layer, 2 s/MB unpacking, 1 s/MB downloading. By hand:
+        // Constant 1 s, 0.1 s per layer, 2 s/MB for unpacking, 1 s/MB for downloading. Computed by hand:
         let at = [1.0, 0.1, 2e-6, 1e-6, 0.0];
         let none = RequestTimes::default();
         // One layer of 1 MB: 1 + 1 + 0.1 + 2.
@@ -121,12 +121,12 @@ mod tests {
             counts.map(|count| count as u64),
             [1, 4, 4000000, 1000000, 0]
         );
-        // Four layers of 10 MB that are empty on disk: the fourth waits for a slot, 1 + 20 + 0.1.
+        // Four layers of 10 MB that need no unpacking: the fourth waits for a slot, 1 + 20 + 0.1.
         let empty = LayerBytes::new(10e6, 0.0);
         let CriticalPath { length, counts } = critical_path(&at, &[empty; 4], none, None);
         assert!((length - 21.1).abs() < 1e-9, "{length}");
         assert_eq!(counts.map(|count| count as u64), [1, 1, 0, 20000000, 0]);
-        // The sum of the parameters times their counts is the length.
+        // The length is the sum of the parameters times their counts.
         let sum: f64 = at
             .iter()
             .zip(counts)
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn bytes_beyond_the_page_cache_take_longer() {
         let at = [0.0, 0.0, 1e-6, 0.0, 3e-6];
-        // 2 MB fit; the other 4 MB take 1 + 3 s each: 6 · 1 + 4 · 3.
+        // 2 MB fit into memory; the other 4 MB take 1 + 3 s each: 6 · 1 + 4 · 3.
         let layer = LayerBytes::new(0.0, 3e6);
         let CriticalPath { length, counts } =
             critical_path(&at, &[layer; 2], RequestTimes::default(), Some(2e6));

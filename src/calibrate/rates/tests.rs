@@ -1,4 +1,4 @@
-//! Fits recover the rates of generated pulls, and published rates.
+//! Tests that fits recover the rates of generated pulls, and published rates.
 
 use super::choice::{Chosen, FittedDisk, Knowledge, choose};
 use super::least_squares::PullGroup;
@@ -6,7 +6,7 @@ use super::pipeline::{CONSTANT, DOWNLOAD, PER_LAYER, RequestTimes, UNPACK, criti
 use super::*;
 use crate::engine::{EntityKey, Streams, dist};
 
-/// Returns eight pulls of an image with noise of this sigma.
+/// Returns eight pulls of an image, with noise of this sigma.
 fn pulls(
     name: &str,
     layers: &[LayerBytes],
@@ -75,7 +75,7 @@ fn constant_layers_and_unpack_rate_are_recovered() {
 
 #[test]
 fn downloads_and_unpacking_are_distinguished_by_the_structure_of_images() {
-    // Spegel's cold registry: 46 MB/s a connection, 250 MB/s unpacking.
+    // Spegel's cold registry: 46 MB/s per connection, 250 MB/s unpacking.
     let truth = [0.3, 0.025, 1.0 / 250e6, 1.0 / 46e6, 0.0];
     let mut groups = Vec::new();
     for size in [20e6, 100e6, 400e6, 1e9] {
@@ -101,7 +101,7 @@ fn downloads_and_unpacking_are_distinguished_by_the_structure_of_images() {
 
 #[test]
 fn published_pull_times_give_the_published_rates() {
-    // The rates from container-chonks@fa06749's pull times of all images (docs/validation-details.md): nodes,
+    // The rates fitted to all images' pull times in container-chonks@fa06749 (docs/validation-details.md): nodes,
     // constant, milliseconds per layer, MB/s.
     let csv = include_str!("../../../tests/suite/validation/data/unpack-chonks.csv");
     for (nodes, constant, per_layer, unpack) in [
@@ -141,7 +141,7 @@ fn published_pull_times_give_the_published_rates() {
 
 #[test]
 fn a_disk_behind_the_page_cache_is_detected() {
-    // EKS c5a.4xlarge of the same source: 300 to 335 MB/s up to about 7 GB, then 132 MB/s.
+    // EKS c5a.4xlarge in the same source: 300 to 335 MB/s up to about 7 GB, then 132 MB/s.
     let rows = [
         (1.18, 3.9),
         (2.77, 8.3),

@@ -1,11 +1,11 @@
 //! Warnings and notes of `fleetsim check` about a valid experiment: settings that are legal but may be surprising.
 //!
 //! Warnings are about strategies: the product warns about a setting, an object of the product would be too large, an
-//! external program does not exist, or the shipped code differs from the documentation for this fleet. The difference
-//! is found by explaining the strategy under both rule sets; differences that change no number of the explanation are
-//! left out. It is shown for one variant of each strategy. Notes are about guesses about the world, start delays that
-//! nothing waits for, and the number of fields in a product's file that have no effect. A warning about variants with
-//! different targets comes first. A text that several variants share is printed once.
+//! external program does not exist, or the shipped code and the documentation differ for this fleet. To find such
+//! differences, the strategy is explained under both rule sets; differences that change no number in the explanation
+//! are left out. They are shown for one variant of each strategy. Notes are about guesses about the world, start
+//! delays that nothing waits for, and the number of fields in a product's file that have no effect. A warning about
+//! variants with different targets comes first. A text that several variants share is printed once.
 
 use fleetsim::report::{self, VariantTargets, wrapped};
 use fleetsim::results::{Setting, compared, grouped};
@@ -16,7 +16,7 @@ use itertools::Itertools;
 
 /// Maximum number of warnings and notes, unless all are requested.
 const SHOWN: usize = 20;
-/// Maximum number of variants named before a text.
+/// Maximum number of variants named in front of a text.
 const NAMED: usize = 3;
 /// Maximum number of lines of an explanation that are printed for each rule set.
 const LINES: usize = 3;
@@ -24,7 +24,7 @@ const LINES: usize = 3;
 /// Indentation of the continuation lines of a warning.
 const INDENT: &str = "  ";
 
-/// Returns all warnings and notes, in lines of at most `width`; the first [`SHOWN`] of them unless `all`.
+/// Returns warnings and notes in lines of at most `width`: all of them if `all`, otherwise the first [`SHOWN`].
 pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
     let mut texts = Vec::new();
     if let Some(caution) = different_targets(experiment) {
@@ -62,8 +62,7 @@ pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
     text
 }
 
-/// Returns, for each file of a product, the number of its fields that cannot change the rollout; with `all`, their
-/// names.
+/// Returns the number of fields in each product's file that cannot change the rollout, with their names if `all`.
 fn neutral_fields(experiment: &Experiment, all: bool) -> Vec<String> {
     let mut texts = Vec::new();
     for input in &experiment.inputs {
@@ -109,7 +108,7 @@ fn different_targets(experiment: &Experiment) -> Option<String> {
     None
 }
 
-/// Returns workloads with a start delay that no probe waits for.
+/// Returns a note for each workload whose start delay no probe waits for.
 fn idle_starts(experiment: &Experiment) -> Vec<String> {
     let mut texts = Vec::new();
     for variant in &experiment.variants {
@@ -128,7 +127,7 @@ fn idle_starts(experiment: &Experiment) -> Vec<String> {
     texts.into_iter().unique().collect()
 }
 
-/// Returns the note on the unpack rate of zstd layers, if the experiment does not set it.
+/// Returns the note about the unpack rate of zstd layers, if the experiment does not set the rate.
 fn zstd(experiment: &Experiment) -> Option<String> {
     let has_zstd = experiment.variants.iter().any(|variant| {
         let world = &variant.scenario.world;
@@ -146,7 +145,7 @@ fn zstd(experiment: &Experiment) -> Option<String> {
     })
 }
 
-/// Returns the names of the strategies if these variants include all variants of each; otherwise the variants.
+/// Returns the names of the strategies if `variants` contains all variants of each strategy, otherwise the variants.
 fn labels<'v>(variants: &[&'v Variant], all: &[Variant]) -> Vec<&'v str> {
     let mut labels: Vec<&str> = Vec::new();
     for variant in variants {
@@ -188,7 +187,7 @@ fn warnings(variant: &Variant) -> Vec<String> {
     warnings
 }
 
-/// Returns, for each strategy, the first of its variants for which code and documentation differ.
+/// Returns, for each strategy, the difference between code and documentation in the first variant that has one.
 fn differences(experiment: &Experiment, width: usize) -> Vec<String> {
     let mut seen: Vec<&str> = Vec::new();
     let mut texts = Vec::new();
@@ -220,7 +219,7 @@ fn differences(experiment: &Experiment, width: usize) -> Vec<String> {
     texts
 }
 
-/// Returns a text below a warning; its continuation lines start with `below`.
+/// Returns a text below a warning. Its continuation lines start with `below`.
 fn indented(text: &str, width: usize, below: &str) -> String {
     format!(
         "{INDENT}{}",
@@ -228,18 +227,18 @@ fn indented(text: &str, width: usize, below: &str) -> String {
     )
 }
 
-/// Returns the first lines that differ between two explanations. `None`: they are equal.
+/// Returns the first lines that differ between two explanations. `None`: the explanations are equal.
 fn difference(shipped: &[String], documented: &[String], width: usize) -> Option<String> {
     let text = lines_of_one("code:           ", shipped, documented, width)
         + &lines_of_one("documentation:  ", documented, shipped, width);
     (!text.is_empty()).then_some(text)
 }
 
-/// Returns the first lines that only this explanation has, each after its name.
+/// Returns the first lines that only this explanation has, each prefixed with `name`.
 fn lines_of_one(name: &str, lines: &[String], others: &[String], width: usize) -> String {
     let own = lines.iter().filter(|line| !others.contains(line));
     let own: Vec<&String> = own.collect();
-    // Continuation lines of a long line begin below its text.
+    // Continuation lines of a long line are aligned with its text.
     let below = " ".repeat(INDENT.len() + name.len());
     let mut text = String::new();
     for line in own.iter().take(LINES) {

@@ -1,9 +1,9 @@
-//! The effect of a distribution method on this fleet, before any simulation.
+//! Explains the effect of a distribution method on this fleet, before any simulation.
 
 use fleetsim::units::Bytes;
 use fleetsim::world::{CachePlace, CacheSpec, Coalesce, DistributionKind, WorldSpec};
 
-/// Returns a few lines; none if every node pulls from the registry at the release.
+/// Returns a few lines about the method. Empty if every node pulls from the registry at the release.
 pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
     let images = world.images.len();
     let mut lines = Vec::new();
@@ -18,7 +18,7 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
     }
     let distribution = &world.distribution;
     let mut copy = Bytes::ZERO;
-    // A cache or a swarm fetches each layer that nodes lack once.
+    // A cache or a swarm fetches each layer that nodes lack only once.
     let mut new = Bytes::ZERO;
     for image in &world.images {
         for layer in image.distinct_layers() {
@@ -61,7 +61,7 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
     lines
 }
 
-/// Returns the distribution method with the bytes that it fetches from the registry. A node lacks `new` of `all`
+/// Returns the distribution method, and the bytes that it fetches from the registry. A node lacks `new` of `all`
 /// bytes. `None`: every node pulls from the registry.
 fn way(world: &WorldSpec, new: Bytes, all: Bytes) -> Option<String> {
     let clusters = world.clusters.len() as u64;

@@ -1,4 +1,4 @@
-//! The products that `fleetsim init` knows, each with the setting that its experiment compares.
+//! The products that `fleetsim init` supports, each with the setting that the experiment compares.
 
 use clap::ValueEnum;
 

@@ -1,15 +1,15 @@
-//! The experiment that `fleetsim init` writes: the answers and the other relevant settings, each with its source or
-//! marked as a guess.
+//! The experiment that `fleetsim init` writes: the answers and other relevant settings, each with its source or marked
+//! as a guess.
 
 use fleetsim::results::most_with_room;
 use fleetsim::units::{Bytes, BytesPerSec, WithUnit};
 
 use super::product::ProductChoice;
 
-/// The canary group is one in 20 clusters, and at least one cluster.
+/// The canary group has one in 20 clusters, and at least one cluster.
 const CANARY_SHARE: u64 = 20;
 
-/// The answers of a person. Rates and durations were parsed once and are kept as they were written.
+/// The user's answers. Rates and durations have been validated and are kept as written.
 pub(super) struct InitAnswers {
     pub(super) name: String,
     pub(super) product: ProductChoice,
@@ -78,7 +78,7 @@ plan:
         )
     }
 
-    /// The load with which the link still has room, as the experiment writes rates.
+    /// Returns nine tenths of the registry's link, in the format of the experiment.
     fn limit(&self) -> String {
         let rate = BytesPerSec::parse(&self.egress).map_or(0.0, BytesPerSec::get);
         format!("{} Mbit/s", most_with_room(rate * 8e-6).floor().max(1.0))
@@ -127,7 +127,7 @@ fleet:
         format!("{{layers: [{}]}}", layers.join(", "))
     }
 
-    /// Returns the strategy, and the path of the setting that is compared.
+    /// Returns the strategy, and the path of the compared setting.
     fn strategy(&self) -> (String, &'static str) {
         let (text, path) = match self.product {
             ProductChoice::RancherFleet => (
@@ -168,7 +168,7 @@ fleet:
     }
 }
 
-/// Returns a number of bytes exactly as an experiment writes it.
+/// Returns a number of bytes in the exact notation of an experiment.
 fn written(bytes: u64) -> String {
     match bytes {
         whole if whole % 1_000_000 == 0 => format!("{} MB", whole / 1_000_000),

@@ -1,9 +1,9 @@
-//! Reads an app manifest like Cloud Foundry does.
+//! Reads an app manifest as Cloud Foundry does.
 //!
 //! The API reads the first YAML document with Ruby's `Psych.safe_load`, which rejects aliases and dates
 //! (`app/controllers/v3/application_controller.rb` of cloudfoundry/cloud_controller_ng), and converts names to snake
-//! case (`app/messages/app_manifest_message.rb`). A web process in `processes` replaces the settings of the app; other
-//! processes are not updated gradually. Left out: the formats of memory, disk and routes.
+//! case (`app/messages/app_manifest_message.rb`). A web process in `processes` overrides the settings of the app;
+//! other processes are not updated gradually. Left out: the formats of memory, disk and routes.
 
 use std::path::Path as FsPath;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::units::counted;
 
 const REFUSED: &str = "Cloud Foundry refuses this too";
 
-/// Settings of an app that a web process in `processes` replaces.
+/// Settings of an app that a web process in `processes` overrides.
 const OF_PROCESS: [&str; 9] = [
     "instances",
     "memory",
@@ -46,7 +46,7 @@ struct AppManifest {
     deciding: Vec<DecidingField>,
 }
 
-/// Reads the requested app of a manifest, or its only app.
+/// Reads the requested app in a manifest, or the only app.
 ///
 /// # Errors
 /// Returns everything that Cloud Foundry rejects.
@@ -64,7 +64,7 @@ pub(super) fn read(
     let web = manifest.web_process(&app)?;
     manifest.check_version()?;
     let deciding = manifest.deciding(&app, web.as_ref());
-    // The settings of the app apply to its web process, unless that process is listed.
+    // The app's settings apply to its web process unless that process is listed.
     let process = web.as_ref().unwrap_or(&app);
     if web.is_some() {
         notes.extend(manifest.note_on_replaced(&app, &source.name));
@@ -96,7 +96,7 @@ pub(super) fn read(
 
 impl AppManifest {
     fn read(source: &Arc<Source>, notes: &mut Vec<String>) -> OrProblems<Self> {
-        // For JSON, the JSON reader reports what is cut off.
+        // For JSON, the JSON reader reports where the text is cut off.
         if source.text.trim_start().starts_with('{') {
             MANIFEST.read::<IgnoredAny>(source)?;
         }
@@ -120,7 +120,7 @@ impl AppManifest {
         let (mut root, replaced) =
             tree::parse_as_product(MOST_YAML_VALUES, &first).map_err(|problem| vec![*problem])?;
         if root.get(&Path::of("applications")).is_none() {
-            // The reader reports what the file contains instead.
+            // The generic reader reports the kind of file that this is instead.
             MANIFEST.read::<IgnoredAny>(source)?;
         }
         if let Some(problem) = date_in(&root, &first) {
@@ -202,7 +202,7 @@ impl AppManifest {
         Ok(web)
     }
 
-    /// Returns the fields of an app and its web process that affect the rollout but are not simulated.
+    /// Returns the fields of an app and of its web process that affect the rollout but are not simulated.
     fn deciding(&self, app: &Path, web: Option<&Path>) -> Vec<AppField> {
         let mut found = Vec::new();
         for field in &self.deciding {
@@ -236,7 +236,7 @@ impl AppManifest {
         }
     }
 
-    /// Returns the time-out of a health check.
+    /// Returns the timeout of a health check.
     fn timeout(&self, path: &Path) -> OrProblems<Option<u64>> {
         let timeout = self.number(path)?;
         if timeout == Some(0) {
@@ -246,7 +246,7 @@ impl AppManifest {
         Ok(timeout)
     }
 
-    /// Returns the note on settings of an app that its web process replaces.
+    /// Returns the note about settings of an app that its web process overrides.
     fn note_on_replaced(&self, app: &Path, file: &str) -> Option<String> {
         let mut names = Vec::new();
         for name in OF_PROCESS {
@@ -264,7 +264,7 @@ impl AppManifest {
         ))
     }
 
-    /// Returns the number of instances, by default 1.
+    /// Returns the number of instances. The default is 1.
     fn instances(&self, path: &Path) -> OrProblems<u64> {
         Ok(self.number(path)?.unwrap_or(1))
     }
@@ -314,7 +314,7 @@ impl AppManifest {
     }
 }
 
-/// Returns whether a field of an app also belongs to its web process.
+/// Returns whether a field in an app also exists in its web process.
 fn is_of_process(path: &Path, app: &Path) -> bool {
     match path.0.get(app.0.len()) {
         Some(Step::Key(key)) => OF_PROCESS.contains(&key.as_str()),
@@ -322,7 +322,7 @@ fn is_of_process(path: &Path, app: &Path) -> bool {
     }
 }
 
-/// Returns the problem of a date or a symbol, into which Ruby's reader converts some unquoted strings.
+/// Returns the problem with a date or symbol, to which Ruby's reader converts some unquoted strings.
 fn date_in(node: &Node, source: &Arc<Source>) -> Option<Problem> {
     match &node.value {
         Value::Text(text) => {
@@ -340,7 +340,7 @@ fn date_in(node: &Node, source: &Arc<Source>) -> Option<Problem> {
     }
 }
 
-/// Returns the Ruby class of an unquoted string, if a manifest must not contain that class.
+/// Returns the Ruby class of an unquoted string, if manifests must not contain that class.
 fn class_of(text: &str) -> Option<&'static str> {
     let (date, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, ""));
     let parts: Vec<&str> = date.split('-').collect();
@@ -359,7 +359,7 @@ fn class_of(text: &str) -> Option<&'static str> {
     is_symbol.then_some("symbol")
 }
 
-/// Returns whether a string is a time of day, perhaps with a zone.
+/// Returns whether a string is a time of day, optionally with a time zone.
 fn is_time(text: &str) -> bool {
     let of_time = |byte: u8| byte.is_ascii_digit() || b":.+- Z".contains(&byte);
     text.contains(':') && text.bytes().all(of_time)

@@ -1,4 +1,4 @@
-//! The defaults of `agent` under Argo CD: the duration of a sync, and the delay until a change of health is seen.
+//! Default `agent` settings under Argo CD: the duration of a sync, and the delay until a health change is seen.
 //!
 //! Argo CD has no agent in the clusters. The application controller applies over the network and watches the clusters'
 //! objects, so an instruction and a report each travel the site's link once. A sync occupies its processor for the sum
@@ -14,11 +14,11 @@ const WAY: DurationModel = DurationModel::LogNormal {
     sigma: 0.5,
 };
 
-/// The default agent of each cluster.
+/// The default agent for each cluster.
 pub(super) const AGENT: AgentSpec = AgentSpec {
     instruction_delay: WAY,
-    // Source: under 1 s for a ConfigMap in AWS's published scale test with 10,000 applications (Argo CD of 2023), 10 to
-    // 13 requests; 3 s from `startedAt` to `finishedAt` of one sync of a Service and more objects
+    // Source: under 1 s for a ConfigMap in AWS's published scale test with 10,000 applications (Argo CD in 2023), 10
+    // to 13 requests; 3 s from `startedAt` to `finishedAt` of one sync of a Service and more objects
     // (terraform-provider-argocd#887). 0.3 s gives the 9 to 10 s that five applications took in Argo CD's own test of
     // RollingSync (docs/validation.md).
     apply: DurationModel::LogNormal {

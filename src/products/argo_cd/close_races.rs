@@ -2,12 +2,12 @@
 //!
 //! A pass writes the specs of Applications in the order of their names (`applicationset_controller.go` of
 //! argoproj/argo-cd, "Sort apps by name"), and an Application is compared some time after its spec was written. Until
-//! then its row still counts as Healthy. If applications of a later step are written first, or several are written in
-//! parallel, a pass may find the earlier step complete before some of its applications are compared, and begin the
-//! later step. The latencies of single requests decide in which passes this happens.
+//! that comparison its row still counts as Healthy. If applications of a later step are written first, or several are
+//! written in parallel, a pass may find the earlier step complete before some of its applications are compared, and
+//! begin the later step. The latencies of single requests decide in which passes this happens.
 //!
-//! Evidence: rollouts that Argo CD's own controller drove with other latencies. With rings that are not in the order
-//! of names, the same set gave peaks of 49 and 68 applications. With equal latencies, fleetsim's scheduler and the
+//! Evidence: test rollouts of Argo CD's own controller with different latencies. With rings that are not in name
+//! order, the same set peaked at 49 and at 68 applications. With equal latencies, fleetsim's scheduler and the
 //! product's controller agree.
 
 use super::ArgoCdStrategy;
@@ -62,7 +62,7 @@ fn syncing_steps(steps: &[RolloutStep], plan: &Steps) -> Vec<bool> {
     syncing
 }
 
-/// Returns true if all applications of a step come before those of later steps in the order of names. Steps that sync
+/// Returns true if, in name order, all applications of a step come before those of later steps. Steps that sync
 /// nothing are ignored.
 fn follows_names(plan: &Steps, syncing: &[bool], names: &[String]) -> bool {
     let mut in_order: Vec<usize> = (0..names.len()).collect();

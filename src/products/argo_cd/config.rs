@@ -2,9 +2,9 @@
 //! reason.
 //!
 //! Some surprising settings are valid: a step that selects nothing, an unknown operator, a `maxUpdate` that cannot be
-//! parsed. The product shows them as a condition, and `fleetsim explain` as a note. One setting is rejected although
-//! the product accepts it: a back-off whose duration cannot be parsed, because the error appears only after a sync has
-//! failed. Unknown fields are rejected in the experiment, and in the strategy and the back-off of a file.
+//! parsed. The product shows them as a condition, and `fleetsim explain` as a note. One setting that the product
+//! accepts is rejected: a back-off with an invalid duration, because the product reports the error only after a sync
+//! has failed. Unknown fields are rejected in the experiment, and in the strategy and the back-off of a file.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -35,12 +35,12 @@ use crate::rollout::argo_cd::{
 };
 use crate::world::AgentSpec;
 
-/// The loop of the ApplicationSet controller. It has no rollout timer; a pass starts after changes of the set and
-/// those in [`queues_pass`](crate::rollout::argo_cd::queues_pass). Its client has a rate limit: `K8sClientConfigQPS`
-/// and `K8sClientConfigBurst` in `common/common.go`, which `ARGOCD_K8S_CLIENT_QPS` sets.
+/// The loop of the ApplicationSet controller. It has no rollout timer; a pass starts after a change of the set and
+/// after the changes that [`queues_pass`](crate::rollout::argo_cd::queues_pass) lists. Its client has a rate limit:
+/// `K8sClientConfigQPS` and `K8sClientConfigBurst` in `common/common.go`, which `ARGOCD_K8S_CLIENT_QPS` sets.
 const CONTROL_LOOP: ControlLoop = ControlLoop::limited(50, 100);
 
-/// Argo CD's ApplicationSet, from a real file or set here; fields set here override the file. Each cluster of the
+/// Argo CD's ApplicationSet, from a real file or set here. Fields set here override the file. Each cluster of the
 /// fleet is one application, with the cluster's name and labels.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "ArgoCd"))]
@@ -56,8 +56,8 @@ pub(crate) struct ArgoCdConfig {
     /// Whether the template has an enabled `syncPolicy.automated`. If false, only the steps sync. Default: the file's
     /// value, or true without a file.
     auto_sync: Option<bool>,
-    /// Entries whose application has the opposite of `autoSync`, or of the template's setting. A set with a
-    /// RollingSync disables automated sync on every application, so this has no effect there.
+    /// Entries whose application has the opposite of `autoSync`, or of the template's setting. No effect with a
+    /// RollingSync, which disables automated sync on every application.
     auto_sync_except: Vec<String>,
     /// Applications that the application controller ignores.
     skip_reconcile: Vec<SkippedApplication>,
@@ -81,7 +81,7 @@ pub(crate) struct ArgoCdConfig {
     version: ArgoCdVersion,
     /// Flags of the ApplicationSet controller.
     options: ControllerOptions,
-    /// Applications that the ApplicationSet controller writes concurrently, at least 1.
+    /// Maximum number of Applications that the controller writes concurrently, at least 1.
     #[cfg_attr(test, schemars(range(min = 1)))]
     concurrent_application_updates: ConcurrentUpdates,
     /// Flags and costs of the application controller.
@@ -120,7 +120,7 @@ impl Default for ConcurrentUpdates {
     }
 }
 
-/// The field name in the experiment, and its path in an ApplicationSet.
+/// The field's name in the experiment, and its path in an ApplicationSet.
 const IN_FILE: [(&str, &str); 1] = [("strategy", "spec.strategy")];
 
 const REFUSED: &str = "Argo CD refuses this too and would not roll out at all";
@@ -239,7 +239,7 @@ impl Product for ArgoCdConfig {
     }
 }
 
-/// Reports why Argo CD would reject a set.
+/// Reports the reason why Argo CD would reject a set.
 fn report_refusal(
     error: &ApplicationSetError,
     places: &FieldPlaces<'_>,
@@ -248,7 +248,7 @@ fn report_refusal(
     let (field, help) = match error {
         ApplicationSetError::Kind(_) => ("kind", REFUSED),
         ApplicationSetError::NoGenerators => ("spec.generators", REFUSED),
-        // Steps that failed to parse are already reported, so they are not reported as missing.
+        // Steps that cannot be parsed are already reported and do not count as missing.
         ApplicationSetError::NoSteps if !context.is_untouched(&places.path.key("strategy")) => {
             return;
         }
@@ -284,12 +284,12 @@ impl ArgoCdConfig {
             name: self.file.as_deref(),
             path,
             accept: &self.accept,
-            // These fields decide which applications exist. They are computed, or rejected if that is not possible.
+            // These fields determine the applications, which are computed from them or reported as not computable.
             moot: &["spec.generators"],
         }
     }
 
-    /// Returns whether the file produces the applications.
+    /// Returns whether the file's generators and template produce the applications.
     fn generates(&self) -> bool {
         self.file.is_some() && self.generate != Some(false)
     }

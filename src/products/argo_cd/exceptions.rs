@@ -1,5 +1,5 @@
-//! Applications that differ from the set's template, as an export shows them: in automated sync, or because the
-//! application controller ignores them.
+//! Applications in an export that differ from the set's template: in automated sync, or because the application
+//! controller ignores them.
 //!
 //! Follows argoproj/argo-cd 37ee0097. `createOrUpdateInCluster` (`applicationset_controller.go`) writes the template's
 //! spec and annotations into each application, so a difference persists only where the set does not overwrite it: with
@@ -8,7 +8,7 @@
 //!   with a RollingSync disables it on each application (`disableAutomatedSync` in `progressive_sync.go`) and requests
 //!   the syncs itself, so the difference has no effect there.
 //! - `canProcessApp` (`appcontroller.go`): an application whose annotation `argocd.argoproj.io/skip-reconcile` is true
-//!   gets no events. It is never compared and runs no operation, and its status stays as it is. The ApplicationSet
+//!   gets no events. It is never compared and runs no operation, and its status does not change. The ApplicationSet
 //!   controller does not know the annotation: it writes the spec, and derives the row from the unchanged status.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,7 +78,7 @@ impl KeptStatus {
         self.sync == SyncStatus::Synced && self.health == Health::Healthy
     }
 
-    /// Sets this status on an application, as of long ago.
+    /// Sets this status on an application, with a time long before the rollout.
     pub(super) fn keep(self, application: Application) -> Application {
         Application {
             sync: self.sync,
@@ -128,7 +128,7 @@ impl ApplicationExceptions {
         self.other_auto_sync.contains(&(index as u32))
     }
 
-    /// Finds the named applications. `None`: a name is unknown or used twice, which is reported. `path`: the
+    /// Finds the named applications. `None`: a name is unknown or used twice, which was reported. `path`: the
     /// strategy's path in the experiment.
     pub(super) fn find(
         other_auto_sync: &[String],
@@ -175,7 +175,7 @@ impl<'f> NamedEntries<'f> {
         Self { ids }
     }
 
-    /// Returns the entry of this name. `None`: there is no such entry, which is reported at `place`.
+    /// Returns the entry with this name. `None`: there is no such entry, which was reported at `place`.
     fn find(&self, name: &str, place: &Path, context: &mut Context<'_>) -> Option<ClusterId> {
         let found = self.ids.get(name).copied();
         if found.is_none() {

@@ -1,4 +1,4 @@
-//! The effects of Argo CD's strategies on a fleet, in numbers.
+//! Explains Argo CD's strategies for a fleet, in numbers.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::rollout::argo_cd::{NO_AUTOMATED_SYNC, explain as explain_set};
 use crate::rollout::label_selector::Labels;
 use crate::world::ClusterSpec;
 
-/// Maximum number of steps listed; the rest is counted.
+/// Maximum number of steps listed; further steps are only counted.
 const STEPS_SHOWN: usize = 12;
 
 pub(super) fn application_set(
@@ -92,7 +92,7 @@ fn exception_warnings(
     }
 }
 
-/// Returns the first names of these entries of the fleet.
+/// Returns the names of the first entries at these indices.
 fn names_of<'i>(indices: impl Iterator<Item = &'i u32>, clusters: &[ClusterSpec]) -> String {
     let mut names = Vec::new();
     for index in indices {
@@ -101,7 +101,7 @@ fn names_of<'i>(indices: impl Iterator<Item = &'i u32>, clusters: &[ClusterSpec]
     first_names(&names)
 }
 
-/// Returns a warning if a rolling set loses the release on applications that are Synced and Healthy.
+/// Returns a warning if a rolling set ignores the release on applications that are Synced and Healthy.
 fn lost_changes(strategy: &ArgoCdStrategy) -> Option<String> {
     let options = &strategy.options;
     let keeps_changes = options.keep_spec_changes && options.version.sees_spec_changes();
@@ -115,7 +115,7 @@ fn lost_changes(strategy: &ArgoCdStrategy) -> Option<String> {
     )
 }
 
-/// Returns a warning if no pass follows the grace period, in which a rolling set promotes nothing.
+/// Returns a warning if no pass follows the grace period, during which a rolling set promotes nothing.
 fn endless_grace_period(strategy: &ArgoCdStrategy) -> Option<String> {
     let options = &strategy.options;
     if !options.version.has_barrier()

@@ -1,11 +1,10 @@
 //! The applications that the generators of an ApplicationSet produce for a fleet.
 //!
-//! Supported are `clusters`, `list`, `matrix` and `merge`, each with an optional selector. Each yields sets of
-//! parameters, and the template makes one application of each set. The template's destination names the cluster of a
-//! set. Follows `applicationset/generators/{cluster,list,matrix,merge,generator_spec_processor}.go` of
-//! argoproj/argo-cd. Left out and rejected: generators that read repositories, forges or other objects, templates of
-//! single generators, and several applications in one cluster, because a simulated fleet does not contain what they
-//! would produce.
+//! Supported are `clusters`, `list`, `matrix` and `merge`, each with an optional selector. Each generator yields
+//! parameter sets, and the template produces one application from each. The template's destination names the
+//! application's cluster. Follows `applicationset/generators/{cluster,list,matrix,merge,generator_spec_processor}.go`
+//! of argoproj/argo-cd. Rejected, because a simulated fleet lacks their input: generators that read repositories,
+//! forges or other objects, templates of single generators, and several applications in one cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,23 +13,23 @@ use serde_json::{Map, Value};
 
 use crate::rollout::label_selector::{LabelSelector, Labels};
 
-/// The label of the Secrets that declare clusters, and its value.
+/// The label that marks a Secret as a cluster's declaration, and its value.
 const SECRET_TYPE: (&str, &str) = ("argocd.argoproj.io/secret-type", "cluster");
 
 /// The address of the cluster that Argo CD itself runs in.
 pub(crate) const LOCAL_SERVER: &str = "https://kubernetes.default.svc";
 
-/// The name of that cluster.
+/// The name of the cluster that Argo CD itself runs in.
 pub(crate) const LOCAL_NAME: &str = "in-cluster";
 
-/// Parameters of the template by name: `name`, `metadata.labels.env`, `values.zone`.
+/// Parameters of the template by name, such as `name`, `metadata.labels.env` or `values.zone`.
 pub(crate) type TemplateParameters = BTreeMap<String, String>;
 
 /// A cluster that Argo CD knows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownCluster<'c> {
     pub(crate) name: &'c str,
-    /// The cluster's address. `None`: unknown, so `https://` followed by the name is used.
+    /// The cluster's address. If `None`, `https://` followed by the name is used.
     pub(crate) server: Option<&'c str>,
     pub(crate) labels: &'c Labels,
 }
@@ -61,14 +60,15 @@ pub(crate) struct GeneratedApplication {
 pub(crate) struct GeneratedSet {
     /// The applications in the order of the clusters.
     pub(crate) applications: Vec<GeneratedApplication>,
-    /// The parameters of the application that a generator yields for the local cluster, which is not a known cluster.
+    /// The parameters for the local cluster's application, if a generator yields one. The local cluster is not among
+    /// the known clusters.
     pub(crate) local: Option<TemplateParameters>,
 }
 
 /// The reason why the applications cannot be computed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GenerateError {
-    /// The field in the set: `spec.generators[0].git`.
+    /// The field in the set, such as `spec.generators[0].git`.
     pub(crate) field: String,
     pub(crate) message: String,
 }
@@ -82,7 +82,7 @@ impl GenerateError {
     }
 }
 
-/// A set of parameters, and the cluster for which a `clusters` generator yielded it.
+/// A parameter set, and the cluster for which a `clusters` generator yielded it.
 #[derive(Clone, Debug, Default)]
 struct ParameterSet {
     parameters: TemplateParameters,
@@ -118,7 +118,7 @@ struct NestedFile {
 /// Returns the applications of a set with the given `spec` for these clusters.
 ///
 /// # Errors
-/// Returns the first part that cannot be computed.
+/// Returns the first field that cannot be computed.
 pub(crate) fn generate(
     spec: &Value,
     clusters: &[KnownCluster<'_>],
@@ -172,7 +172,7 @@ struct Evaluation<'e> {
 }
 
 impl Evaluation<'_> {
-    /// Returns the sets that a generator yields, without those that its selector drops.
+    /// Returns the parameter sets that a generator yields, except those that its selector drops.
     fn sets(&self, generator: &Value, field: &str) -> Result<Vec<ParameterSet>, GenerateError> {
         let mut sets = self.unselected_sets(generator, field)?;
         let Some(written) = generator.get("selector").filter(|value| !value.is_null()) else {
@@ -217,8 +217,8 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Returns one set for each cluster whose Secret the selector matches. Without a selector, the local cluster has a
-    /// set as well.
+    /// Returns one parameter set for each cluster whose Secret the selector matches. Without a selector, the local
+    /// cluster also gets one.
     fn of_clusters(
         &self,
         file: &ClustersFile,
@@ -237,7 +237,7 @@ impl Evaluation<'_> {
         let mut sets = Vec::new();
         for (at, cluster) in self.clusters.iter().enumerate() {
             let mut labels = cluster.labels.clone();
-            // No Secret declares the local cluster unless its labels say so.
+            // The local cluster has no Secret, unless its labels include the Secret's.
             if !cluster.is_local() {
                 labels.insert(SECRET_TYPE.0.to_owned(), SECRET_TYPE.1.to_owned());
             }
@@ -269,7 +269,7 @@ impl Evaluation<'_> {
         Ok(sets)
     }
 
-    /// Combines each set of the first generator with each set of the second.
+    /// Combines each parameter set of the first generator with each one of the second.
     fn of_matrix(&self, file: NestedFile, field: &str) -> Result<Vec<ParameterSet>, GenerateError> {
         refuse_template(file.template.as_ref(), field)?;
         let generators = file.generators.unwrap_or_default();
@@ -283,7 +283,7 @@ impl Evaluation<'_> {
         let mut sets = Vec::new();
         for outer in self.sets(first, &format!("{field}.generators[0]"))? {
             let place = format!("{field}.generators[1]");
-            // The second generator may use parameters of the first.
+            // The second generator may use parameters from the first.
             let inner = filled(second, &outer.parameters);
             for inner in self.sets(&inner, &place)? {
                 let mut parameters = outer.parameters.clone();
@@ -304,7 +304,7 @@ impl Evaluation<'_> {
         Ok(sets)
     }
 
-    /// Returns the sets of the first generator, extended by the parameters of later sets with the same keys.
+    /// Returns the parameter sets of the first generator, each extended by later sets with the same merge keys.
     fn of_merge(&self, file: NestedFile, field: &str) -> Result<Vec<ParameterSet>, GenerateError> {
         refuse_template(file.template.as_ref(), field)?;
         let keys = file.merge_keys.unwrap_or_default();
@@ -330,7 +330,7 @@ impl Evaluation<'_> {
         Ok(base)
     }
 
-    /// Returns the cluster that an element of a list names in any of its parameters.
+    /// Returns the cluster that any parameter of a list's element names.
     fn named_by(&self, parameters: &TemplateParameters) -> Option<usize> {
         let texts: BTreeSet<&String> = parameters.values().collect();
         for (at, cluster) in self.clusters.iter().enumerate() {
@@ -341,7 +341,7 @@ impl Evaluation<'_> {
         None
     }
 
-    /// Returns the cluster that the destination names, or for which the set was made.
+    /// Returns the cluster that the destination names, or for which the parameter set was generated.
     fn cluster_of(
         &self,
         set: &ParameterSet,
@@ -356,7 +356,7 @@ impl Evaluation<'_> {
             });
         };
         let rendered = filled_text(written, &set.parameters);
-        // Several clusters may share an address; then the set's own cluster is meant.
+        // Several clusters may share an address; then the parameter set's own cluster is used.
         if let Some(own) = set.cluster {
             let cluster = &self.clusters[own];
             if cluster.name == rendered || cluster.server() == rendered {
@@ -403,7 +403,7 @@ fn refuse_template(template: Option<&Value>, field: &str) -> Result<(), Generate
     ))
 }
 
-/// Returns the server or the name of a destination.
+/// Returns the server or name in a destination.
 fn written_destination(destination: Option<&Value>) -> Option<&str> {
     for key in ["server", "name"] {
         if let Some(Value::String(text)) = destination?.get(key)
@@ -439,7 +439,7 @@ fn normalized(name: &str) -> String {
     plain.trim_matches(['-', '.']).to_owned()
 }
 
-/// Adds `values`, whose texts may refer to parameters of their set.
+/// Adds `values`, whose texts may refer to parameters of the same set.
 fn add_values(
     parameters: &mut TemplateParameters,
     values: Option<&Map<String, Value>>,
@@ -457,7 +457,7 @@ fn add_values(
     Ok(())
 }
 
-/// Returns one set for each element.
+/// Returns one parameter set for each element of a list.
 fn of_list(file: ListFile, field: &str) -> Result<Vec<ParameterSet>, GenerateError> {
     refuse_template(file.template.as_ref(), field)?;
     let mut elements = file.elements.unwrap_or_default();
@@ -512,7 +512,7 @@ fn values_of(parameters: &TemplateParameters, keys: &[String]) -> Vec<Option<Str
         .collect()
 }
 
-/// Fills the parameters of another generator into a generator.
+/// Substitutes parameters in a nested generator.
 fn filled(value: &Value, parameters: &TemplateParameters) -> Value {
     match value {
         Value::String(text) => Value::String(filled_text(text, parameters)),
@@ -529,7 +529,7 @@ fn filled(value: &Value, parameters: &TemplateParameters) -> Value {
     }
 }
 
-/// Fills parameters into a text, in either notation; unknown expressions stay as they are.
+/// Substitutes parameters in a text, in either notation. Unknown expressions stay unchanged.
 fn filled_text(text: &str, parameters: &TemplateParameters) -> String {
     let mut result = String::new();
     let mut rest = text;
@@ -552,7 +552,7 @@ fn filled_text(text: &str, parameters: &TemplateParameters) -> String {
     result
 }
 
-/// Returns the name of the parameter in an expression: in `name`, `.name` and `index .metadata.labels "env"`.
+/// Returns the name of the parameter in an expression such as `name`, `.name` or `index .metadata.labels "env"`.
 pub(crate) fn parameter_of(expression: &str) -> String {
     let expression = expression.trim_matches('-').trim();
     let Some(indexed) = expression.strip_prefix("index ") else {
@@ -567,19 +567,19 @@ pub(crate) fn parameter_of(expression: &str) -> String {
     format!("{path}.{key}")
 }
 
-/// The reason why a text of the template has no value.
+/// The reason why a text in the template cannot be rendered.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum NotRendered {
-    /// The cluster lacks the label.
+    /// The cluster lacks a label that the text uses.
     Missing,
     /// The expression is not a plain parameter.
     Unknown,
 }
 
-/// Fills parameters into a text of the template. In Go's notation a missing label is empty.
+/// Substitutes parameters in a text of the template. In Go notation a missing label becomes an empty string.
 ///
 /// # Errors
-/// Returns the reason why the text has no value.
+/// Returns the reason why the text cannot be rendered.
 pub(crate) fn rendered(
     text: &str,
     parameters: &TemplateParameters,

@@ -48,11 +48,11 @@ pub(crate) use targets::follows_commits;
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ArgoCdRelease {
-    /// `source.targetRevision`: every application resolves to another revision.
+    /// `source.targetRevision`: the template of every application names another revision.
     #[default]
     TargetRevision,
-    /// A parameter of the source, such as `helm.parameters`: the revision stays. A RollingSync as shipped loses such a
-    /// change on applications that are Synced and Healthy (argoproj/argo-cd#27949).
+    /// A parameter of the source, such as `helm.parameters`; the revision does not change. A RollingSync as shipped
+    /// loses such a change on applications that are Synced and Healthy (argoproj/argo-cd#27949).
     Parameters,
     /// A commit on the branch that `targetRevision` names. The set does not change. Without a webhook, each
     /// application is found OutOfSync at its next periodic refresh, within five minutes; with `webhook: true`, after a
@@ -95,8 +95,8 @@ pub enum ApplicationSource {
 }
 
 impl ArgoCdStrategy {
-    /// Returns the names and labels of a fleet's applications, one for each cluster. People know clusters by their
-    /// names, so applications use these, unless the template's names sort in a different order.
+    /// Returns the names and labels of a fleet's applications, one for each cluster. The cluster's name is used
+    /// because people know it, unless the template's names sort in a different order.
     pub fn applications(&self, clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
         let mut applications: Vec<(String, Arc<Labels>)> = Vec::with_capacity(clusters.len());
         for (index, cluster) in clusters.iter().enumerate() {
@@ -112,7 +112,7 @@ impl ArgoCdStrategy {
         applications
     }
 
-    /// Returns the name and labels of the application of an entry of the fleet.
+    /// Returns the name and labels of an entry's application.
     fn application(&self, index: usize, name: &str, labels: &Arc<Labels>) -> (String, Arc<Labels>) {
         let no_parameters = BTreeMap::new();
         let no_labels = Labels::new();
@@ -129,7 +129,7 @@ impl ArgoCdStrategy {
             ApplicationSource::Generators(_) => self.spec.application(cluster, &no_labels),
             ApplicationSource::Entries if self.spec.template.metadata.labels.is_empty() => {
                 let (own_name, _) = self.spec.application(cluster, &no_labels);
-                // Entries with the same labels share them.
+                // Entries with identical labels share one allocation.
                 (own_name, Arc::clone(labels))
             }
             ApplicationSource::Entries => self.spec.application(cluster, labels),
@@ -151,20 +151,20 @@ impl ArgoCdStrategy {
         self.spec.automated().is_some_and(Automated::is_enabled)
     }
 
-    /// Returns an application's own automated sync setting, if it differs from the template's.
+    /// Returns an application's automated sync setting if it differs from the template's.
     fn own_automated(&self, index: usize) -> Option<bool> {
         let is_other = self.exceptions.has_other_auto_sync(index);
         is_other.then(|| !self.is_automated())
     }
 
-    /// Returns whether an application is an exception that no rollout reaches: the controller ignores it, or only a
-    /// user syncs it.
+    /// Returns whether an application is never updated by a rollout: the controller ignores it, or only a user syncs
+    /// it.
     fn leaves_alone(&self, index: usize) -> bool {
         let is_manual = !self.is_rolling() && self.own_automated(index) == Some(false);
         is_manual || self.exceptions.is_skipped(index)
     }
 
-    /// Returns true if the set has steps and its controller applies them.
+    /// Returns true if the set has steps and its controller enforces them.
     fn is_rolling(&self) -> bool {
         self.options.enable_progressive_syncs && matches!(self.spec.steps(), Ok(Some(_)))
     }
@@ -180,7 +180,7 @@ impl Strategy for ArgoCdStrategy {
     }
 
     /// In a set with a RollingSync, each application has a row of 264 B, and an entry of 204 B in `status.resources`.
-    /// That list ends after 5,000 applications, so a set without a RollingSync fits.
+    /// Argo CD truncates `status.resources` at 5,000 entries, so a set without a RollingSync always fits.
     fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
         if !self.is_rolling() {
             return None;
@@ -204,7 +204,7 @@ impl Strategy for ArgoCdStrategy {
         )
     }
 
-    /// A stop is `maxUpdate: 0` in every step.
+    /// Stopping the rollout sets `maxUpdate: 0` in every step.
     fn takes(&self, change: &Change) -> Result<(), String> {
         match change {
             Change::Stop(_) if !self.is_rolling() => {
@@ -270,7 +270,7 @@ impl Strategy for ArgoCdProposal {
     }
 }
 
-/// Returns the fleet as a set without a template sees it: one application for each cluster, with its name and labels.
+/// Returns the applications of a set without a template: one for each cluster, with its name and labels.
 pub fn applications(clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
     clusters
         .iter()

@@ -1,8 +1,8 @@
 //! Connects the rules of Argo CD's proposed `RollingUpdate` to the simulated world.
 //!
-//! A pass changes the Application objects whose turn it is. Each then syncs by its own policy: its cluster is
-//! instructed when the object is written. The sync has succeeded when the cluster reports the revision as applied;
-//! health follows from the cluster's reports. Any change of either starts a pass. Text:
+//! A pass changes the Application objects that are next. Each then syncs by its own policy: its cluster is instructed
+//! when the object is written. The sync succeeds when the cluster reports the revision as applied; the health comes
+//! from the cluster's reports. A change of the sync status or the health starts a pass. Source:
 //! `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md` of argoproj/argo-cd at
 //! 37ee0097cf851bc2dd7665fc081bbce61a7e836e.
 //!

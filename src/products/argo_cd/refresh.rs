@@ -1,15 +1,14 @@
-//! Periodic refreshes: the application controller looks at an application again although nothing has happened.
+//! Periodic refreshes: the application controller compares an application again although no event arrived.
 //!
 //! Its cache announces all applications every `timeout.reconciliation`, all at the same time. Each announcement is
 //! delayed by its own jitter, and an application that was compared within the last `timeout.reconciliation` is skipped
-//! (argoproj/argo-cd `controller/appcontroller.go`: `newApplicationInformerAndLister`, `needRefreshAppStatus`). So by
-//! default an application is refreshed every 120 to 300 s, not at even intervals.
+//! (argoproj/argo-cd `controller/appcontroller.go`: `newApplicationInformerAndLister`, `needRefreshAppStatus`). By
+//! default, an application is therefore refreshed every 120 to 300 s, at irregular intervals.
 //!
-//! Only the first refresh after the release is ever scheduled, and only for a release that nothing else announces: all
-//! else that a refresh could find has been seen by then, because a cluster's changes are watched and a change of the
-//! spec, a finished operation and a repeated attempt each ask for a comparison of their own. So the timer costs one
-//! event an application, and never keeps a rollout alive that stands still. Where a sync window blocks automated sync,
-//! the first refresh in an open window is scheduled as well.
+//! Only the first refresh after the release is scheduled, and only for a release that nothing else announces. Anything
+//! else that a refresh could find is found earlier: clusters are watched, and a change of the spec, a finished
+//! operation and a retry each request a comparison. The timer therefore costs one event per application and never
+//! keeps a stalled rollout running.
 //!
 //! With a webhook, the API server asks for the refresh of each application whose source has the repository and the
 //! branch of the commit (`HandleEvent` in `util/webhook/webhook.go` at v3.5.1). `--webhook-refresh-workers`, 20, write
@@ -24,7 +23,7 @@ use crate::engine::{Streams, dist};
 use crate::products::Run;
 use crate::units::{SimDuration, SimTime};
 
-/// Number of announcements before the release: enough to represent a controller that has been running indefinitely.
+/// Number of announcements simulated before the release, enough for the steady state of a long-running controller.
 const WARM_UP: u64 = 20;
 
 /// The webhook handler of Argo CD's API server.
@@ -48,7 +47,7 @@ impl WebhookHandler {
     }
 }
 
-/// Returns the times at which an application is refreshed, in seconds; the release is at 0.
+/// Returns the refresh times of an application in seconds; the release is at 0.
 fn refreshes(
     settings: &ApplicationControllerSettings,
     luck: &Streams,

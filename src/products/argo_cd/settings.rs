@@ -4,7 +4,7 @@
 //! (`cmd/argocd-application-controller/commands/argocd_application_controller.go`,
 //! `pkg/apis/application/v1alpha1/cluster_constants.go`). The cost of a sync is calibrated on published times for
 //! syncing 10,000 applications with one ConfigMap each after one commit; `tests/suite/validation/argo_cd.rs` compares
-//! them with the model. Two values are guesses and are marked so.
+//! them with the model. Two values are marked as guesses.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::units::serial::positive;
 use crate::units::{Factor, SimDuration};
 
-/// Keys of a strategy that [`ApplicationControllerSettings::upstream_settings`] contains.
+/// Keys in a strategy that [`ApplicationControllerSettings::upstream_settings`] passes to the product's program.
 pub(super) const UPSTREAM_KEYS: &[&str] = &[
     "concurrentApplicationUpdates",
     "generate",
@@ -52,14 +52,14 @@ pub struct ApplicationControllerSettings {
     pub client_burst: Option<u32>,
     /// Number of API requests per sync, all subject to the client's limit. Calibrated; no flag.
     pub requests_per_sync: u32,
-    /// Syncs per second that the CPU of one shard allows. Calibrated on nodes with 16 cores; no flag.
+    /// Maximum syncs per second on one shard's CPU. Calibrated on nodes with 16 cores; no flag.
     pub syncs_per_second: Factor,
     /// Number of processes (`ARGOCD_CONTROLLER_REPLICAS`). Each has its own client, processors and CPU.
     #[serde(deserialize_with = "shards")]
     pub shards: u32,
     /// `--sharding-method`: the shard of each cluster.
     pub sharding: Sharding,
-    /// `--app-resync`: interval of the refresh of all applications. Also `timeout.reconciliation`. 180 s up to v2.
+    /// `--app-resync`: interval between refreshes of all applications. Also `timeout.reconciliation`. 180 s up to v2.
     #[serde(deserialize_with = "positive")]
     pub app_resync: SimDuration,
     /// `--app-resync-jitter`: maximum random delay of each announcement. 0 up to v2.
@@ -72,11 +72,11 @@ pub struct ApplicationControllerSettings {
     pub sync_timeout: Option<SimDuration>,
     /// Duration of a comparison. A guess; no flag.
     pub comparison: SimDuration,
-    /// Duration of a sync that finds everything applied, without its requests. A guess; no flag.
+    /// Duration of a sync that finds everything already applied, without its requests. A guess; no flag.
     pub idle_sync: SimDuration,
 }
 
-/// Maximum number of processes, because each takes memory.
+/// Maximum number of processes, because each one needs memory.
 const MOST_SHARDS: u32 = 10_000;
 
 fn shards<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
@@ -119,7 +119,7 @@ impl Default for ApplicationControllerSettings {
             sharding: Sharding::Legacy,
             app_resync: SimDuration::from_secs(120),
             app_resync_jitter: SimDuration::from_secs(60),
-            // One connection per attempt is a guess; a cluster that refuses connections answers immediately.
+            // One connection per attempt is a guess. A cluster that refuses connections answers immediately.
             tcp_timeout: SimDuration::from_secs(30),
             sync_timeout: None,
             comparison: SimDuration::from_millis(200),
@@ -128,7 +128,7 @@ impl Default for ApplicationControllerSettings {
     }
 }
 
-/// Formats a duration for Go programs.
+/// Formats a duration in nanoseconds, as Go programs read it.
 fn in_nanos(duration: SimDuration) -> String {
     format!("{}ns", duration.as_nanos())
 }
@@ -177,7 +177,7 @@ impl ApplicationControllerSettings {
             .into()
     }
 
-    /// Returns the settings that make comparisons and operations take little or no time.
+    /// Returns the settings that reduce the durations of comparisons and operations to zero or nearly zero.
     pub(super) fn zero_times(&self) -> Vec<String> {
         let times = [
             ("tcpTimeout", self.tcp_timeout),
@@ -199,7 +199,7 @@ impl ApplicationControllerSettings {
         zero
     }
 
-    /// The number of API requests in a burst of a shard.
+    /// Returns the number of API requests in a burst of a shard.
     pub fn burst(&self) -> u32 {
         self.client_burst
             .unwrap_or(self.client_qps.saturating_mul(2))

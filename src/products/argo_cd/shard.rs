@@ -2,8 +2,8 @@
 //!
 //! A comparison waits for a status processor. An attempt of an operation waits for an operation processor, then for
 //! its API requests and for the CPU, and, if it has something to apply, for a free slot among the concurrent applies.
-//! It keeps its processor throughout. All requests come before the first apply, one attempt after the other. The rate
-//! of finished attempts is the same as if their requests alternated, because attempts begin when others end.
+//! It keeps its processor throughout. The requests of an attempt all precede its apply, and attempts send theirs one
+//! after another. Interleaving the requests would give the same rate, because each attempt begins when another ends.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ pub(super) fn shard_of(
     }
 }
 
-/// A fixed number of slots for applications, first come, first served.
+/// A fixed number of slots for applications, assigned in order of arrival.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     size: u32,
@@ -66,11 +66,11 @@ pub(super) struct Shard {
     comparers: WorkerPool,
     /// The operation processors.
     pub(super) operations: Places,
-    /// The client. Its latencies are part of the durations of comparison and apply.
+    /// The shard's API client. Its latencies are part of the durations of comparisons and applies.
     client: ApiClient,
     /// The time at which the CPU is free for another sync.
     cpu: SimTime,
-    /// The attempts that apply, and those that have a processor and wait to apply.
+    /// The attempts that are applying, and those that hold a processor and wait to apply.
     applying: Places,
 }
 
@@ -96,7 +96,8 @@ impl Shard {
         self.comparers.work(now, self.settings.comparison)
     }
 
-    /// Returns the time at which the requests and the computation of an attempt that begins now are complete.
+    /// Returns the time at which the requests and the computation of an attempt are complete if the attempt begins
+    /// now.
     pub(super) fn sync(&mut self, now: SimTime) -> SimTime {
         self.cpu = self.cpu.max(now)
             + SimDuration::from_secs_f64(1.0 / self.settings.syncs_per_second.get());
@@ -108,14 +109,14 @@ impl Shard {
             .max(self.cpu)
     }
 
-    /// Returns whether this attempt may apply now; otherwise [`Self::applied`] returns it later.
+    /// Returns whether this attempt may apply now. Otherwise a later call of [`Self::applied`] returns it.
     pub(super) fn apply(&mut self, application: usize) -> bool {
         self.applying.waiting.push_back(application);
-        // No attempt waits while a slot is free.
+        // While a slot is free, no attempt waits, so this one gets it.
         self.applying.next().is_some()
     }
 
-    /// Handles the end of an apply. Returns the attempt that gets its slot.
+    /// Handles the end of an apply. Returns the next attempt to get its slot.
     pub(super) fn applied(&mut self) -> Option<usize> {
         self.applying.taken -= 1;
         self.applying.next()
@@ -139,9 +140,9 @@ mod tests {
         let mut shard = Shard::new(settings, &Streams::new(1, 0));
         let times: Vec<SimTime> = (0..20).map(|_| shard.sync(at(0))).collect();
         let seconds = |nth: usize| times[nth].as_secs_f64();
-        // The burst of 120 requests covers the first 10 syncs, of which the CPU handles 15 per second.
+        // The burst of 120 requests covers the first 10 syncs, and the CPU handles 15 syncs per second.
         assert!((seconds(9) - 10.0 / 15.0).abs() < 1e-6, "{}", seconds(9));
-        // The last 10 need another 120 requests.
+        // The last 10 syncs need another 120 requests.
         assert!((seconds(19) - 2.0).abs() < 1e-6, "{}", seconds(19));
     }
 

@@ -1,8 +1,8 @@
 //! The applications that an ApplicationSet produces for the fleet, and the kind of release that its file allows.
 //!
-//! The clusters of the fleet are those that Argo CD knows. The set's generators select some of them, and its template
-//! gives the applications their labels. Anything that cannot be computed from the fleet alone is rejected with a
-//! suggestion: the setting that takes each entry of the fleet as an application. The rules are in `generate`.
+//! The fleet's clusters are the clusters that Argo CD knows. The set's generators select some of them, and its
+//! template sets the applications' labels. If something cannot be computed from the fleet alone, the error suggests
+//! the setting that makes each entry of the fleet an application. The rules are in `generate`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::rollout::argo_cd::{ApplicationSetSpec, OpenExpression, TemplateCluste
 use crate::units::counted;
 use crate::world::ClusterSpec;
 
-/// The kind of object that an Argo CD strategy names.
+/// The kind of object that an Argo CD strategy's file contains.
 pub(super) const APPLICATION_SET: ObjectKind = ObjectKind::of("ApplicationSet");
 
-/// The fix if applications cannot be computed.
+/// The suggested fix if applications cannot be computed.
 const ENTRIES: &str =
     "write `generate: false` in the strategy if the entries of the fleet are the applications";
 
@@ -110,7 +110,7 @@ pub(super) fn of(
     Some(Targets::Chosen(targets))
 }
 
-/// Returns, for each entry of the fleet, the parameters of the generators other than names and labels. The set selects
+/// Returns, for each entry of the fleet, the generators' parameters other than names and labels. The set must select
 /// the whole fleet. `None`: a problem was reported.
 pub(super) fn parameters(
     document: &Document,
@@ -128,7 +128,7 @@ pub(super) fn parameters(
     check_labels(document, clusters, &all, context).then(|| Arc::new(all))
 }
 
-/// Returns the applications of the set. `None`: they cannot be computed, which is reported.
+/// Returns the applications of the set. `None`: they cannot be computed, which was reported.
 fn generated(
     document: &Document,
     fleet: Fleet<'_>,
@@ -157,8 +157,7 @@ fn generated(
     }
 }
 
-/// Reports a label of the template that cannot be computed or that a cluster lacks. Returns true if there is no such
-/// label.
+/// Reports labels of the template that cannot be computed or that a cluster lacks. Returns true if there are none.
 fn check_labels(
     document: &Document,
     clusters: &[ClusterSpec],
@@ -215,7 +214,7 @@ fn check_labels(
     false
 }
 
-/// Returns the kind of release that the file's revision allows. `None`: it contradicts the experiment, which is
+/// Returns the kind of release that the file's revision allows. `None`: it contradicts the experiment, which was
 /// reported.
 pub(super) fn release(
     document: &Document,
@@ -269,8 +268,8 @@ fn revisions(document: &Document) -> Vec<String> {
     found
 }
 
-/// Returns whether commits change the meaning of a revision: HEAD, a branch, or a range of versions. A template's
-/// expression, a tag and the hash of a commit stand for one commit each.
+/// Returns whether a new commit can change what a revision resolves to: HEAD, a branch, or a version range. A template
+/// expression, a tag and a commit hash each stand for one commit.
 pub(crate) fn follows_commits(revision: &str) -> bool {
     if revision.is_empty() || revision == "HEAD" {
         return true;
@@ -282,7 +281,7 @@ pub(crate) fn follows_commits(revision: &str) -> bool {
     !is_tag(revision) && !is_hash(revision) || is_range
 }
 
-/// Returns true for names that people give to tags: `v2`, `1.4.0-rc.1`, `shop-2026.03`.
+/// Returns true for names that people give to tags, such as `v2`, `1.4.0-rc.1` or `shop-2026.03`.
 fn is_tag(revision: &str) -> bool {
     let last = revision
         .rsplit(['/', '-'])
@@ -296,7 +295,7 @@ fn is_hash(revision: &str) -> bool {
     (7..=40).contains(&revision.len()) && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Returns the path of the generators.
+/// Returns the path of the generators in an ApplicationSet.
 fn generators() -> Path {
     Path::of("spec").key("generators")
 }

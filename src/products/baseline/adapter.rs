@@ -1,7 +1,7 @@
-//! A baseline's view of the fleet: the clusters that were instructed, and those that are ready.
+//! A baseline's view of the fleet: the instructed clusters and the ready clusters.
 //!
-//! Clusters that are paused or not registered are targets as well and are never instructed, so a baseline that waits
-//! for a batch with one of them waits indefinitely.
+//! Paused and unregistered clusters are also targets but are never instructed, so a baseline that waits for a batch
+//! with such a cluster waits indefinitely.
 
 use crate::control_plane::{ApiClient, Change, Controller, ControllerInput, Plane, Runtime};
 use crate::products::Run;

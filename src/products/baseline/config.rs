@@ -23,7 +23,7 @@ pub struct AllAtOnce {}
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Batches {
-    /// The number of clusters in a batch. A percentage refers to all clusters, rounded down to at least one.
+    /// Number of clusters in a batch. A percentage refers to all clusters, rounded down but at least one.
     size: CountOrPercent,
 }
 

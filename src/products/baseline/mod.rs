@@ -1,7 +1,7 @@
 //! Baselines, which no product ships: everything at once, one by one, batches of a fixed size, and doubling waves.
 //!
 //! They use the agents and the control loop of the product that they are compared with (the first product of the
-//! experiment, or Rancher Fleet), so that a comparison shows the effect of the rule and not of the loop.
+//! experiment, or Rancher Fleet), so that a comparison shows the effect of the pacing rule alone.
 
 mod adapter;
 mod config;

@@ -1,8 +1,8 @@
 //! Cloud Foundry's deployment updater: what it observes, and how its decisions reach the clusters.
 //!
 //! The fleet's N clusters represent N Diego cells of one app with N web instances, one in each. Instance i of the new
-//! version runs in cluster i: when the new process should have more than i instances, cluster i is instructed to run
-//! the new revision, and pulls the instance's images.
+//! version (counted from 0) runs in cluster i. When the new process is scaled above i instances, cluster i is
+//! instructed to run the new revision and pulls its images.
 //!
 //! | in the world | what Diego reports of the instance |
 //! |---|---|
@@ -13,32 +13,31 @@
 //!
 //! State changes arrive in agents' reports, with the delays of the experiment's `agent`; each pass asks for waiting
 //! instances, as the updater asks Diego. The wait of a crashed instance follows Diego's own rule
-//! ([`super::RESTARTS`]): two immediate restarts, and then longer and longer waits. So an instance that crashes
-//! indefinitely looks unhealthy most of the time, and sometimes as if it were starting. A pass that sees every such
-//! instance as starting can grow, and a run in which this can happen does not end before the horizon.
+//! ([`super::RESTARTS`]): two immediate restarts, then increasingly long waits. An instance that crashes indefinitely
+//! is therefore reported as crashed most of the time and as starting now and then. A pass that sees all of them
+//! starting may start more instances, so such a run does not end before the horizon.
 //!
-//! Reports start no pass: passes run at the updater's period. The first pass is one period after the request. The
-//! request itself starts the first instances and is the first row of a run's passes. Users' actions are drawn from the
-//! experiment's models and take effect in the next pass.
+//! Reports do not start passes: passes run at the updater's period, the first one period after the request. The
+//! request itself starts the first instances and is the first row in the list of passes. Users' actions are drawn from
+//! the experiment's models and take effect in the next pass.
 //!
-//! Instances of the old version transfer nothing when they stop. Each takes the workloads' `termination`, at most
-//! Diego's grace period; so does the additional instance that a canary has. After a cancelled deployment, the clusters
-//! with the new revision are instructed to run the old one again.
+//! Instances of the old version transfer nothing when they stop. Stopping one takes the workloads' `termination`, at
+//! most Diego's grace period. The same applies to the additional instance of a canary. After a cancelled deployment,
+//! the clusters with the new revision are instructed to run the old one again.
 //!
-//! A superseded deployment (the experiment's `supersedes`) leaves an interim process. The clusters treat its instances
-//! as old ones: they exist at the start, transfer nothing, and end like other old instances. Old instances that a pass
-//! brings back exist immediately.
+//! A superseded deployment (the experiment's `supersedes`) leaves an interim process. Its instances count as old ones:
+//! they exist at the start, transfer nothing, and stop like other old instances. Old instances that a pass restores
+//! exist immediately.
 //!
-//! The unavailable instances of a pass are those that the app lacks: all, minus routable new instances and wanted old
+//! The number of unavailable instances in a pass is the app's size minus its routable new instances and wanted old
 //! ones.
 //!
-//! A first deployment is a `cf push` of a stopped app: all instances start simultaneously, and no deployment can hold
-//! them.
+//! A first deployment is a `cf push` of a stopped app: all instances start simultaneously, without a deployment that
+//! could hold them back.
 //!
-//! Left out: cells with several instances, instances that move to another cell, failed pulls as crashes that count
-//! (they wait as the experiment's `node` says), changes of the number of instances, and a second deployment of the new
-//! version during the first one: its instances would start where the first deployment's already are, and transfer
-//! nothing.
+//! Left out: cells with several instances, instances that move to another cell, failed pulls that count as crashes
+//! (their retries follow the experiment's `node`), changes of the number of instances, and a second deployment of the
+//! new version during the first one (its instances would start in the same clusters and transfer nothing).
 
 use std::collections::BTreeMap;
 
@@ -57,11 +56,11 @@ use crate::rollout::{Hold, ObjectCondition, RuleSet, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, WorldSpec};
 
-/// Number of queries of a pass before its first write: deployment, app, processes and their counts from the database,
-/// and the instances from Diego. Guess.
+/// Number of queries in a pass before its first write: the database for deployment, app, processes and their counts,
+/// and Diego for the instances. Guess.
 const QUERIES_OF_A_PASS: usize = 10;
 
-/// Number of queries of one write: the process with its quotas in a transaction, and the notification of Diego. Guess.
+/// Number of queries for one write: a transaction on the process and its quotas, and the notification of Diego. Guess.
 const QUERIES_OF_A_WRITE: usize = 4;
 
 /// The entity name of the user's random streams.
@@ -77,9 +76,9 @@ pub(super) struct CloudFoundryController<'s> {
     /// The updater, which runs one pass at a time on one clock.
     runtime: Runtime<(), ()>,
     view: AppView,
-    /// The process that the app had before all deployments.
+    /// The app's process before all deployments.
     oldest: TargetId,
-    /// The process of the new version. `None`: there is no request yet.
+    /// The new version's process. `None`: no deployment was requested yet.
     new: Option<TargetId>,
     /// The end times of old instances that are being stopped, by process and index.
     ends: BTreeMap<(TargetId, usize), SimTime>,
@@ -87,7 +86,7 @@ pub(super) struct CloudFoundryController<'s> {
     continues: Option<SimTime>,
     /// The time at which the user cancels the deployment.
     cancels: Option<SimTime>,
-    /// Whether the next pass would do as little as the last one, unless a report arrives.
+    /// Whether the next pass would again change nothing, unless a report arrives.
     idle: bool,
     /// Most instances of all versions so far, those that are being stopped included.
     peak_instances: u64,
@@ -126,7 +125,7 @@ impl<'s> CloudFoundryController<'s> {
         self.peak_instances = self.peak_instances.max(existing);
     }
 
-    /// Returns the states of the new version's instances, as Diego reports them; empty if there is no such process.
+    /// Returns the states of the new version's instances, as Diego reports them. Empty if the process does not exist.
     fn instances(&self) -> &[LrpState] {
         self.process().map_or(&[], |process| &process.lrps[..])
     }
@@ -136,12 +135,12 @@ impl<'s> CloudFoundryController<'s> {
         self.view.process(self.new?)
     }
 
-    /// Returns the reports of the new version's instances, if there is such a process.
+    /// Returns the reports of the new version's instances, if its process exists.
     fn reports_mut(&mut self) -> Option<&mut InstanceReports> {
         Some(&mut self.view.process_mut(self.new?)?.lrps)
     }
 
-    /// Handles the user's request: the app gets a process of the new version, and its instances are started.
+    /// Handles the user's request: creates the process of the new version and starts its first instances.
     fn create(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let CloudFoundryDeployment { rules, options, .. } = self.deployment;
         self.view
@@ -214,7 +213,7 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// Returns the time that an old instance takes to end.
+    /// Returns how long an old instance takes to stop.
     fn grace(&self, process: TargetId, index: usize) -> SimDuration {
         let world = self.world;
         let kind = if process == self.oldest {
@@ -231,7 +230,7 @@ impl<'s> CloudFoundryController<'s> {
         longest.min(GRACEFUL_SHUTDOWN)
     }
 
-    /// Removes the old instances that have ended since the last pass from the report.
+    /// Removes old instances that have stopped since the last pass from the report.
     fn old_instances_end(&mut self, now: SimTime) {
         let view = &mut self.view;
         self.ends.retain(|(target, index), end| {
@@ -254,8 +253,8 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// Scales an old process to `instances`. Surplus instances end in their time; missing ones return immediately,
-    /// because they have nothing to fetch.
+    /// Scales an old process to `instances`. Surplus instances stop after their grace period; missing ones return
+    /// immediately, because they have nothing to download.
     fn scale_old(&mut self, now: SimTime, target: TargetId, instances: usize) {
         let process = self
             .view
@@ -275,7 +274,7 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// Returns the time at which the user's next action is noticed.
+    /// Returns the time of the pass that notices the user's next action.
     fn user_wakes(&mut self, now: SimTime, plane: &mut Plane<'_>) -> Option<SimTime> {
         let active = self.view.active()?;
         if active.state == DeploymentState::Paused && self.continues.is_none() {
@@ -288,8 +287,8 @@ impl<'s> CloudFoundryController<'s> {
         Some(self.scheduler.next_pass(next.max(now)))
     }
 
-    /// Returns whether a pass would act if it saw all crashed instances restarted. A pass that sees only some of them
-    /// restarted does less.
+    /// Returns whether a pass would change something if it saw all crashed instances restarted. A pass that sees only
+    /// some of them restarted does less.
     fn moves_when_restarting(&self, clusters: &dyn Clusters) -> bool {
         let mut view = self.view.clone();
         if let Some(process) = self.new.and_then(|new| view.process_mut(new)) {
@@ -325,14 +324,14 @@ impl<'s> CloudFoundryController<'s> {
         list
     }
 
-    /// The number of routable new instances.
+    /// Returns the number of routable new instances.
     fn routable(&self) -> usize {
         self.process().map_or(0, |process| {
             process.lrps.counts(process.lrps.len() as u32).routable as usize
         })
     }
 
-    /// The number of instances that the app lacks: all, minus routable new instances and wanted old ones.
+    /// Returns the number of instances that the app lacks: its size minus routable new instances and wanted old ones.
     fn lacking(&self) -> u64 {
         let mut old = 0;
         for process in &self.view.processes {
@@ -361,7 +360,7 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// Asks Diego about the instances that are not running.
+    /// Queries Diego about the instances that are not running.
     fn look(&mut self, clusters: &dyn Clusters) {
         let Some(reports) = self.reports_mut() else {
             return;
@@ -421,7 +420,7 @@ impl<'s> CloudFoundryController<'s> {
         self.runtime.end_pass((), end, 0, completes, plane);
     }
 
-    /// Instructs the clusters of the new version's instances to run the old one again.
+    /// Instructs the clusters of the new version's instances to run the old version again.
     fn go_back(&self, at: SimTime, plane: &mut Plane<'_>) {
         let instances = self.instances().len();
         for (index, spec) in (0..).zip(&self.world.clusters).take(instances) {
@@ -475,7 +474,7 @@ impl Controller for CloudFoundryController<'_> {
     }
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
-        // If nothing else is pending, an instance that starts is about to crash.
+        // If nothing else is pending, a starting instance is about to crash.
         self.idle
             && !self.is_any_starting()
             && self.view.active().is_some_and(Deployment::is_ticked)
@@ -524,7 +523,7 @@ impl Controller for CloudFoundryController<'_> {
 
     fn stages(&self) -> Vec<String> {
         let clusters = self.world.clusters.len();
-        // A first deployment has no steps, whatever the request says.
+        // A first deployment has no canary steps, whatever the request contains.
         let plan = match self.view.deployments.last() {
             Some(deployment) if deployment.process.is_some() => {
                 deployment.plan(self.deployment.rules)

@@ -1,9 +1,9 @@
-//! The defaults of `agent` under Cloud Foundry: the delays of Diego's cell, which starts and checks an instance.
+//! Default `agent` settings under Cloud Foundry: the delays of Diego's cell, which starts and checks an instance.
 
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, ApplyRules, DurationModel, ReadinessSpec, calibration};
 
-/// The default agent of each cluster.
+/// The default agent for each cluster.
 pub(super) const AGENT: AgentSpec = AgentSpec {
     // Guess: the auction that finds a cell.
     instruction_delay: calibration::INSTRUCTION_DELAY,
@@ -15,8 +15,8 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     },
     apply_spread: 0.0,
     wait: false,
-    // An instance is checked every 2 s as deployed, so it is seen as ready at a random time between two checks.
-    // Source: `jobs/rep/spec` of cloudfoundry/diego-release; 500 ms is only the default of the binary.
+    // As deployed, an instance is checked every 2 s, so its readiness is noticed up to 2 s late. Source:
+    // `jobs/rep/spec` of cloudfoundry/diego-release; 500 ms is only the default of the binary.
     readiness: ReadinessSpec::Delay(DurationModel::Uniform {
         min: SimDuration::ZERO,
         max: SimDuration::from_secs(2),

@@ -1,7 +1,7 @@
 //! A Cloud Foundry deployment in an experiment: the product's request, people's actions, and other deployments of the
-//! app. The product's own validation checks it, and its quota is checked for this fleet.
+//! app. The product's own validation is applied, and the quota is checked against the fleet.
 //!
-//! Fields of the request keep their JSON values, because the product has its own messages for wrong types. One thing
+//! Fields of the request keep their JSON values, because the product has its own messages for wrong types. One request
 //! that the product accepts is rejected: a number of instances that differs from the number of clusters, because each
 //! cluster is one instance here.
 
@@ -30,8 +30,8 @@ use crate::rollout::cloud_foundry::{
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, NEW, ReleaseKind, Restarts};
 
-/// The loop of the updater. Passes start only at the scheduler's own wake-up times, not after changes, and every pass
-/// queries Diego; the delays of the agents represent Diego's delays.
+/// The control loop of the deployment updater. Passes start only at the scheduler's own wake-up times, not after
+/// changes, and every pass queries Diego; the delays of the agents represent Diego's delays.
 const CONTROL_LOOP: ControlLoop = ControlLoop {
     // Guess: a query to Diego or to a database on the same network; the spread is that of an API server.
     request: DurationModel::LogNormal {
@@ -43,7 +43,7 @@ const CONTROL_LOOP: ControlLoop = ControlLoop {
     watch_delay: SimDuration::ZERO,
 };
 
-/// A Cloud Foundry deployment, from a request's body or set here; fields set here override the file.
+/// A Cloud Foundry deployment, from a request's body or set here. Fields set here override the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "CloudFoundry"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -53,14 +53,13 @@ pub(crate) struct CloudFoundryConfig {
     /// Names of fields in the file that affect the rollout but are not simulated. A listed field adds a note to the
     /// results; any other such field is an error.
     accept: Accepted,
-    /// Names of fields of the app that affect the rollout but are not simulated. `import` writes them. Each is an
-    /// error unless `accept` lists it.
+    /// Fields of the app that affect the rollout but are not simulated; `import` writes them. Each is an error unless
+    /// `accept` lists it.
     not_simulated: Vec<String>,
     /// `rolling`, or `canary` with pauses. Default: rolling.
     #[cfg_attr(test, schemars(with = "Option<DeploymentStrategy>"))]
     strategy: Option<Value>,
-    /// The request's `max_in_flight`. It is the maximum number of new instances that are started but not yet routable.
-    /// Default: 1.
+    /// The request's `max_in_flight`: the maximum number of new instances not yet routable. Default: 1.
     #[cfg_attr(test, schemars(with = "Option<u64>"))]
     max_in_flight: Option<Value>,
     /// The request's `canary.steps`: `[{instance_weight: 10}, {instance_weight: 50}]`. Default: one step with one
@@ -85,14 +84,14 @@ pub(crate) struct CloudFoundryConfig {
     count_instances: bool,
 }
 
-/// The field names in the experiment, and their paths in a request.
+/// The fields' names in the experiment, and their paths in a request.
 const IN_PLACE: [(&str, &str); 3] = [
     ("strategy", "strategy"),
     ("maxInFlight", "options.max_in_flight"),
     ("canarySteps", "options.canary.steps"),
 ];
 
-/// One early or late pause, and two or three pauses.
+/// Examples: one early or late pause, and two or three pauses.
 const CANARY_STEPS: &[&str] = &[
     "[{instance_weight: 1}]",
     "[{instance_weight: 10}]",
@@ -168,7 +167,7 @@ impl Product for CloudFoundryConfig {
 }
 
 impl CloudFoundryConfig {
-    /// Reports fields of the app that affect the rollout and are not accepted, and adds a note about the others.
+    /// Reports fields of the app that affect the rollout and are not accepted, and adds a note about accepted ones.
     fn check_app(&self, path: &Path, context: &mut Context<'_>) {
         for (at, name) in self.not_simulated.iter().enumerate() {
             let at = path.key("notSimulated").index(at);
@@ -192,8 +191,8 @@ impl CloudFoundryConfig {
         }
     }
 
-    /// Returns the options of the request, from the file and the experiment. `None`: Cloud Foundry would not deploy
-    /// with them in this fleet, and a problem was reported.
+    /// Returns the request's options, from the file and the experiment. `None`: Cloud Foundry would reject them for
+    /// this fleet, and a problem was reported.
     fn options(
         &self,
         path: &Path,
@@ -240,7 +239,7 @@ impl CloudFoundryConfig {
         Some(options)
     }
 
-    /// Merges the fields set here into the request of the file.
+    /// Merges the fields set here into the file's request.
     fn request(&self, mut request: DeploymentRequest) -> DeploymentRequest {
         let in_place = [&self.strategy, &self.max_in_flight, &self.canary_steps];
         for (value, (_, field)) in in_place.into_iter().zip(IN_PLACE) {
@@ -252,15 +251,15 @@ impl CloudFoundryConfig {
     }
 }
 
-/// Returns the note about an accepted field of an app.
+/// Returns the note about an accepted field of the app.
 pub(crate) fn accepted_of_app(name: &str, effect: &str) -> String {
     format!("the app: `{name}` is accepted and not simulated ({effect})")
 }
 
-/// The canary steps of a request.
+/// The path of the canary steps in a request.
 const STEPS: &str = "options.canary.steps";
 
-/// Reports why Cloud Foundry would reject a request.
+/// Reports the reasons why Cloud Foundry would reject a request.
 fn report_errors(errors: &[RequestError], places: &FieldPlaces<'_>, context: &mut Context<'_>) {
     for error in errors {
         let help = match error.exception {
@@ -275,7 +274,7 @@ fn report_errors(errors: &[RequestError], places: &FieldPlaces<'_>, context: &mu
     }
 }
 
-/// Returns whether an app of the fleet's size can have this deployment in progress. If not, the problem is reported.
+/// Returns whether an app of the fleet's size can have this deployment in progress. Otherwise the problem is reported.
 fn is_possible_before(
     path: &Path,
     superseded: Superseded,
@@ -289,7 +288,7 @@ fn is_possible_before(
         return false;
     }
     let Superseded { instances, state } = superseded;
-    // A rolling deployment with all its instances is no longer in progress.
+    // A rolling deployment that has all its instances is no longer in progress.
     let most = if state.is_purged() {
         clusters
     } else {

@@ -1,4 +1,4 @@
-//! A Cloud Foundry deployment in numbers of instances: first batch, steps, maximum, and users' actions.
+//! Explains a Cloud Foundry deployment in numbers of instances: first batch, steps, maximum, and users' actions.
 
 use super::CloudFoundryDeployment;
 use crate::products::words::{by, table};
@@ -31,7 +31,7 @@ pub(super) fn explain(
         ..
     } = deployment;
     let explained = explain_deployment(options, *rules, instances, quota);
-    // The first pass may have the highest number of instances of both versions.
+    // The total number of instances of both versions may be highest in the first pass.
     let before = deployment
         .app(ReleaseKind::Update, instances)
         .desired_instances();
@@ -96,7 +96,7 @@ fn purge(deployment: &CloudFoundryDeployment, superseded: Superseded) -> Option<
     ))
 }
 
-/// Returns the bugs that are reproduced. They have an effect only if a deployment is superseded.
+/// Returns the bugs that are reproduced. Bugs have an effect only if a deployment is superseded.
 fn bugs(deployment: &CloudFoundryDeployment) -> Option<String> {
     let CloudFoundryBugs {
         purge,

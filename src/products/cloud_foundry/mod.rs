@@ -43,13 +43,13 @@ pub struct CloudFoundryDeployment {
     pub upstream_bugs: CloudFoundryBugs,
     /// A deployment in progress when this one is created. `None`: the app is settled.
     pub supersedes: Option<Superseded>,
-    /// The request's own options. The number of instances does not change.
+    /// The request's options. The number of instances does not change.
     pub options: DeploymentOptions,
-    /// Quotas of the app's organization and space; the first instances fit into them.
+    /// Quotas of the app's organization and space. The initial instances fit into them.
     pub quota: AppQuota,
     /// The delay until a user continues a paused deployment. `None`: it is never continued.
     pub continue_after: Option<DurationModel>,
-    /// Delay from the creation of the deployment until a user cancels it. `None`: never.
+    /// Delay from the creation of the deployment until a user cancels it. `None`: it is never cancelled.
     pub cancel_after: Option<DurationModel>,
     /// Whose words are shown: those of the API alone, or also the line of `cf app` in the proposals.
     pub statuses: RuleSet,
@@ -58,8 +58,7 @@ pub struct CloudFoundryDeployment {
 }
 
 impl CloudFoundryDeployment {
-    /// Returns the app of `instances` before the request. The clusters treat the release of a superseded deployment as
-    /// an old one.
+    /// Returns the app with `instances` before the request. A superseded deployment's release counts as an old one.
     pub fn app(&self, release: ReleaseKind, instances: u32) -> AppView {
         let mut app = match (release, self.supersedes) {
             (ReleaseKind::Update, None) => AppView::settled(OLD, instances),
@@ -118,7 +117,7 @@ impl Strategy for CloudFoundryDeployment {
     }
 }
 
-/// Returns the request body with these options. In `cf push` they are `--strategy`, `--max-in-flight` and
+/// Returns the request body with these options. The matching `cf push` flags are `--strategy`, `--max-in-flight` and
 /// `--instance-steps`.
 fn request(options: &DeploymentOptions) -> Value {
     let mut fields = json!(options);

@@ -10,11 +10,11 @@ use crate::rollout::{Hold, Revision};
 use crate::units::SimTime;
 use crate::world::ClusterId;
 
-/// A process that is asked in every pass.
+/// An external process that is asked in every pass.
 pub(super) struct ExternalController<'r> {
     session: Session<'r>,
     client: ApiClient,
-    /// The control loop. Its steps are people's approvals.
+    /// The control loop. Its only timed steps are people's approvals.
     runtime: Runtime<(), ()>,
 }
 

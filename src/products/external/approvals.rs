@@ -1,9 +1,9 @@
 //! Approvals that people give to a process, each some time after the process requested it.
 //!
-//! The delay is drawn by the index of the request, as for every product, so that a process and a native run that
-//! request the same approvals wait equally long. A process requests approvals in its answers. KubeFleet's own
-//! controller shows them in its conditions instead, which may arrive later than the request itself. The approvals that
-//! it will request are therefore known, and it never runs ahead for longer than the shortest of their waits.
+//! As for every product, the delay depends on the index of the request, so that a process and a native strategy with
+//! the same requests wait equally long. A process requests approvals in its answers. KubeFleet's own controller shows
+//! its requests in conditions instead, which may arrive later than the request itself. Its future requests are
+//! therefore listed in advance, and it never runs ahead for longer than their shortest delay.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +16,9 @@ use crate::world::DurationModel;
 /// The approvals that a strategy requests, and the delay until they are given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ApprovalModel {
-    /// Delay from the request of an approval to the approval. `None`: never.
+    /// Delay from the request of an approval to the approval. `None`: approvals are never given.
     pub(crate) delay: Option<DurationModel>,
-    /// Approvals that the process requests by its conditions.
+    /// Approvals that the process requests through its conditions.
     pub(crate) by_condition: Vec<Approval>,
 }
 
@@ -26,11 +26,11 @@ pub(crate) struct ApprovalModel {
 pub(super) struct Approvals<'r> {
     model: &'r ApprovalModel,
     streams: Streams,
-    /// The approvals in the order of their requests.
+    /// The requested approvals, in the order of their requests.
     asked: Vec<Approval>,
-    /// The times at which each was requested and is given.
+    /// The times at which each approval was requested and is given.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
-    /// The times of future approvals, in nanoseconds.
+    /// The future approvals by time, in nanoseconds.
     due: BTreeSet<(u64, Approval)>,
 }
 
@@ -45,7 +45,7 @@ impl<'r> Approvals<'r> {
         }
     }
 
-    /// Records a request for an approval, which may be repeated.
+    /// Records a request for an approval. Requests may be repeated.
     pub(super) fn ask(&mut self, approval: &Approval, at: u64) {
         if !self.asked.contains(approval)
             && let Some(delay) = self.delay(self.asked.len())
@@ -58,7 +58,7 @@ impl<'r> Approvals<'r> {
         }
     }
 
-    /// Records a condition, which may request an approval.
+    /// Records a condition, which may contain a request for an approval.
     pub(super) fn notice(&mut self, condition: &ProcessCondition) {
         let model = self.model;
         for approval in &model.by_condition {
@@ -69,7 +69,7 @@ impl<'r> Approvals<'r> {
         }
     }
 
-    /// Returns the next approval that is given by `now`.
+    /// Returns the next approval that is given at `now` or earlier.
     pub(super) fn given_by(&mut self, now: u64) -> Option<(u64, Approval)> {
         let (at, _) = self.due.first()?;
         if *at <= now {
@@ -84,7 +84,7 @@ impl<'r> Approvals<'r> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// Returns how far the process may run ahead, in nanoseconds, without any of its requests being noticed too late.
+    /// Returns how far the process may run ahead, in nanoseconds, without a request being noticed too late.
     pub(super) fn lookahead(&self) -> Option<u64> {
         let open = self
             .model
@@ -98,7 +98,7 @@ impl<'r> Approvals<'r> {
             .min()
     }
 
-    /// Returns the delay of the request with index `nth`.
+    /// Returns the delay of the approval request with index `nth`.
     fn delay(&self, nth: usize) -> Option<SimDuration> {
         self.model
             .delay
@@ -107,7 +107,7 @@ impl<'r> Approvals<'r> {
     }
 }
 
-/// Returns whether a stage of a KubeFleet update run waits for this approval, according to the run's condition.
+/// Returns whether a condition of a KubeFleet update run shows that a stage waits for this approval.
 fn asks_for(condition: &ProcessCondition, approval: &Approval) -> bool {
     let tasks = if approval.when == ApprovalTime::Before {
         "before-stage tasks"
@@ -149,7 +149,7 @@ mod tests {
             Some(ten_minutes),
             "a request may come in the next instant"
         );
-        // The texts come from the recorded runs.
+        // The texts are copied from the recorded runs.
         let after =
             "All clusters in the stage are updated, waiting for after-stage tasks to complete";
         let before = "Not all before-stage tasks are completed, waiting for approval";

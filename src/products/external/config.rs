@@ -24,13 +24,13 @@ pub struct ExternalConfig {
     /// The program and its arguments. The working directory is the experiment's folder. Runs need `--allow-commands`.
     #[cfg_attr(test, schemars(required))]
     command: Vec<String>,
-    /// Files that are passed to the process in the first message. They are recorded with the results.
+    /// Files passed to the process in the first message. They are recorded with the results.
     files: Vec<String>,
-    /// Flags that are passed to the process in the first message.
+    /// Flags passed to the process in the first message.
     settings: BTreeMap<String, String>,
     /// Delay until approvals that the process requests are given. Default: never.
     approvals: Option<ApprovalDelay>,
-    /// The owner of the control loop: passes, their duration, and the delay of changes.
+    /// Which side runs the control loop: passes, their duration, and the delay of changes.
     #[serde(rename = "loop")]
     keeper: LoopKeeper,
     /// Time limit of each answer, in real time.
@@ -38,14 +38,14 @@ pub struct ExternalConfig {
     timeout: SimDuration,
 }
 
-/// The owner of the control loop.
+/// Which side runs the control loop.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LoopKeeper {
     /// fleetsim, which asks the process in every pass. The durations come from `controller`.
     Fleetsim,
-    /// The process. It receives the typical request and the watch delay of `controller`.
+    /// The process. It receives the mean request time and the watch delay of `controller`.
     Process,
 }
 
@@ -98,10 +98,10 @@ impl Product for ExternalConfig {
             .approvals
             .as_ref()
             .and_then(|of| of.check(&path.key("approvals"), context));
-        // An argument that is a file is the program or its settings; changing it changes the results.
+        // An argument that is a file may be the program or its settings; changing it changes the results.
         for word in &self.command {
             if context.files.is_file(word) {
-                // A program that is not text is recorded as well.
+                // A program that is not text is also recorded.
                 let _ = context.files.read(word);
                 context.files.copy_whole(word);
             }

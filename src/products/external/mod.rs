@@ -1,9 +1,8 @@
 //! An external scheduler: a process in any language that decides which cluster is next.
 //!
-//! The protocol is in [`crate::process`]. Either fleetsim runs the control loop (`controller` in the experiment): a
-//! pass starts when the readiness of a target changes, the process makes the decisions of the pass, and its
-//! instructions are written one after another. Or the process runs the loop, with its own passes, queues and timers in
-//! virtual time.
+//! The protocol is in [`crate::process`]. If fleetsim runs the control loop (`controller` in the experiment), a pass
+//! starts when the readiness of a target changes, the process makes the decisions, and its instructions are written
+//! one after another. If the process runs the loop, it has its own passes, queues and timers in virtual time.
 //!
 //! Loading or checking an experiment never starts a command, and `fleetsim run` starts it only with permission.
 
@@ -31,11 +30,11 @@ use crate::world::{AgentSpec, ApplyFailure, DurationModel, ReadinessSpec};
 pub struct ExternalStrategy {
     /// The command that starts a run's process.
     pub command: ProcessCommand,
-    /// The strategy's own files: path and text.
+    /// The strategy's own files, as path and text.
     pub files: Vec<(String, String)>,
     /// Flags that are passed to the process.
     pub settings: BTreeMap<String, String>,
-    /// The owner of the control loop.
+    /// Which side runs the control loop.
     pub keeper: LoopKeeper,
     /// The approvals that the process requests, and the delay until they are given.
     pub(crate) approvals: ApprovalModel,
@@ -43,9 +42,9 @@ pub struct ExternalStrategy {
     pub sees_progress_deadlines: bool,
     /// Whether paused clusters are never instructed.
     pub heeds_pause: bool,
-    /// The strategy as fleetsim reads it, if the process is a product's own controller.
+    /// The strategy as fleetsim reads it, if the process is the own controller of a supported product.
     pub native: Option<Arc<dyn Strategy>>,
-    /// People's actions that the strategy describes, by their time since the release.
+    /// People's actions in the strategy, with their time since the release.
     pub acts: Vec<(SimDuration, Change)>,
 }
 
@@ -89,7 +88,7 @@ impl Strategy for ExternalStrategy {
         self.acts.clone()
     }
 
-    /// A product's program models the agents' part in detecting readiness.
+    /// A product's own program simulates the agents' part in detecting readiness.
     fn agent(&self, described: AgentSpec) -> AgentSpec {
         let Some(native) = &self.native else {
             return described;
@@ -101,7 +100,7 @@ impl Strategy for ExternalStrategy {
         }
     }
 
-    /// A process ignores events that it has no use for.
+    /// A process ignores events that it does not need.
     fn takes(&self, change: &Change) -> Result<(), String> {
         match change {
             Change::Edited(_) | Change::Deleted(_) => {

@@ -1,9 +1,9 @@
 //! A process that runs its own control loop: it has its own passes, queues, timers and latencies, in virtual time.
 //!
-//! The two clocks differ by at most the process's lookahead: an event of the world cannot reach the process earlier
-//! than that, so the process may advance up to the next event of the world plus the lookahead (conservative
-//! synchronisation: Chandy and Misra, IEEE TSE 5(5), 1979). A process that announces its next action is not asked
-//! before it, which saves most messages.
+//! The two clocks differ by at most the process's lookahead: an event of the world cannot reach the process sooner, so
+//! the process may advance to the next event of the world plus the lookahead (conservative synchronisation: Chandy and
+//! Misra, IEEE TSE 5(5), 1979). If a process announces its next action, it is not asked earlier, which saves most
+//! messages.
 
 use super::ExternalStrategy;
 use super::session::{ProcessFailed, Session, shortened};
@@ -20,17 +20,16 @@ use crate::rollout::{Hold, ObjectCondition, Revision};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, Report};
 
-/// Timers of the world for the process.
+/// Timers that the world keeps for the process.
 #[derive(Clone, Copy, Debug)]
 enum ProcessStep {
-    /// Instructions, approvals or seen targets are due.
+    /// Instructions, approvals or readiness changes are due.
     Acts,
-    /// The process can know of a report.
+    /// A report can reach the process.
     Knows(Report),
 }
 
-/// Instructions that are carried out at a time of the world, and changes of the targets' readiness that the product
-/// sees then.
+/// Instructions to carry out at a time of the world, and changes of the targets' readiness that the product sees then.
 #[derive(Debug)]
 struct Arriving {
     /// The time in nanoseconds.
@@ -44,22 +43,22 @@ pub(super) struct OwnLoopController<'r> {
     session: Session<'r>,
     horizon: u64,
     strategy: &'r ExternalStrategy,
-    /// The process's present time.
+    /// The process's current virtual time.
     at: u64,
-    /// The process does nothing before this time, unless an event arrives.
+    /// The process does nothing before this time unless an event arrives.
     quiet_until: u64,
-    /// The pending effects of the last answer.
+    /// The effects of the last answer that have not happened yet.
     arriving: Option<Arriving>,
     agenda: Agenda<ProcessStep>,
-    /// The earliest time of instructions or approvals that has a timer.
+    /// The earliest time of instructions or approvals for which a timer is set.
     timer: Option<u64>,
-    /// Passes of the process that are not recorded yet: their number and their instructions.
+    /// Passes of the process that are not recorded yet, with the number of their instructions.
     passes: Vec<PassRow>,
-    /// The conditions that its objects have shown and that were not collected yet.
+    /// Conditions of the process's objects that were not collected yet.
     conditions: Vec<ProcessCondition>,
     /// The time at which the process first reported that the rollout of the new revision is complete.
     completed: Option<SimTime>,
-    /// The process's message if it reports that the rollout has failed.
+    /// The process's message, if it reported that the rollout has failed.
     failed: Option<String>,
 }
 
@@ -81,7 +80,7 @@ impl<'r> OwnLoopController<'r> {
         }
     }
 
-    /// Lets the process advance at most to `until`.
+    /// Advances the process to `until` or an earlier time.
     ///
     /// # Errors
     /// Returns an error if the process fails or its answer breaks a rule.
@@ -123,7 +122,7 @@ impl<'r> OwnLoopController<'r> {
         Ok(())
     }
 
-    /// Returns the rule of the protocol that an answer breaks.
+    /// Returns the protocol rule that an answer breaks, if any.
     fn problem_of(&self, answer: &Advanced, until: u64) -> Option<String> {
         let now = answer.now;
         if !(self.at..=until).contains(&now) {
@@ -148,13 +147,13 @@ impl<'r> OwnLoopController<'r> {
         None
     }
 
-    /// Lets the process advance to `until`, or to an earlier instant in which it gives instructions or `is_enough`. It
-    /// stops if the process fails, or if nothing happens until then.
+    /// Advances the process to `until`, or to an earlier instant in which it gives instructions or `is_enough` holds.
+    /// Stops early if the process fails, or if nothing happens until then.
     fn follow_until(&mut self, now: u64, until: u64, is_enough: impl Fn(&Self) -> bool) {
         // Instructions are carried out before anything later can happen.
         while self.arriving.is_none() && self.failed.is_none() && !is_enough(self) {
             let advanced = if !self.session.news.is_empty() && self.at < now {
-                // Events happen in the process's present.
+                // Events are delivered at the process's current time.
                 self.advance_to(now, &[])
             } else if let Some(end) = self.next_end(until) {
                 let news = self.present_news();
@@ -169,10 +168,10 @@ impl<'r> OwnLoopController<'r> {
     }
 
     /// Returns the time to which the process may advance in one answer, at most `until`. `None`: nothing happens until
-    /// then.
+    /// `until`.
     fn next_end(&self, until: u64) -> Option<u64> {
         let approvals = &self.session.approvals;
-        // Approvals that the process requested are events, too.
+        // Approvals that the process requested are events as well.
         let given = approvals
             .next()
             .map_or(u64::MAX, |at| at.saturating_add(self.session.lookahead));
@@ -187,8 +186,8 @@ impl<'r> OwnLoopController<'r> {
         Some(end.min(unnoticed).max(self.at))
     }
 
-    /// Takes the pending events. Before the release the process's clock is stopped, so that no event is older than its
-    /// present.
+    /// Takes the pending events. The process's clock is stopped before the release, so that no event is older than its
+    /// current time.
     fn present_news(&mut self) -> Vec<News> {
         let mut news = std::mem::take(&mut self.session.news);
         let earliest = self.at.saturating_sub(self.session.lookahead);
@@ -198,8 +197,8 @@ impl<'r> OwnLoopController<'r> {
         news
     }
 
-    /// Adds one row for all passes that the process reports at one time, because it does not report their single
-    /// times.
+    /// Adds one row for all passes that the process reports at one time, because it does not report the time of each
+    /// pass.
     fn count(&mut self, passes: u32, instructs: bool) {
         if passes == 0 && !instructs {
             return;
@@ -262,13 +261,13 @@ impl<'r> OwnLoopController<'r> {
         loop {
             self.follow_until(now, self.horizon, |of| of.completed.is_some());
             if self.arriving.take().is_some() {
-                // The run has ended, so instructions have no effect.
+                // The run has already ended, so instructions have no effect.
                 continue;
             }
             let is_over = self.completed.is_some()
                 || self.failed.is_some()
                 || self.session.failure().is_some();
-            // After the run has ended, people still give the approvals that the process requests.
+            // After the run has ended, people still give requested approvals.
             let Some(at) = self.session.approvals.next() else {
                 return;
             };
@@ -280,7 +279,7 @@ impl<'r> OwnLoopController<'r> {
         }
     }
 
-    /// Sets the timer for the next event, and hands over the process's actions.
+    /// Sets the timer for the next event, and hands over the process's recorded activity.
     fn settle(&mut self, plane: &mut Plane<'_>) {
         let arriving = self.arriving.as_ref().map(|of| of.at);
         let next = arriving
@@ -350,7 +349,7 @@ impl Controller for OwnLoopController<'_> {
             || (self.arriving.is_none()
                 && self.session.news.is_empty()
                 && self.session.approvals.next().is_none()
-                // A report takes effect when the process can know of it.
+                // A report takes effect when the process can see it.
                 && !self.agenda.iter().any(|step| matches!(step, ProcessStep::Knows(_)))
                 && self.quiet_until >= self.horizon)
     }

@@ -1,8 +1,8 @@
-//! A process during one run: the state of the targets, as fleetsim and the process know it, with either owner of the
-//! control loop.
+//! The state of one run's process and of the targets, as fleetsim and the process know it. Used whichever side runs
+//! the control loop.
 //!
-//! Clusters that are paused or not registered are targets as well, and the first message marks them. They are never
-//! instructed, as with the baselines; products without a pause instruct paused clusters.
+//! Paused and unregistered clusters are also targets, and the first message marks them. They are never instructed, as
+//! with the baselines; products that cannot pause clusters do instruct paused ones.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -30,24 +30,24 @@ use crate::world::{
 /// The version of the protocol.
 const PROTOCOL: u32 = 1;
 
-/// Maximum number of consecutive answers without an event that together may advance less than [`LEAST_PROGRESS`]; one
-/// more is allowed for each target.
+/// Maximum number of consecutive answers without an event that may together advance less than [`LEAST_PROGRESS`]. Each
+/// target permits one more answer.
 const MOST_ANSWERS: u32 = 10_000;
 
-/// Maximum size of the conditions in a run, in bytes.
+/// Maximum total size of the conditions in a run, in bytes.
 const MOST_SHOWN: usize = 256_000_000;
 
-/// Additional answers for each target of a process that reports the readiness it sees: the target becomes ready, or is
-/// no longer ready.
+/// Additional answers for each target, if the process reports the readiness it sees: the target may become ready or
+/// not ready.
 const ANSWERS_OF_A_SEEN_TARGET: u32 = 2;
 
-/// Minimum progress in nanoseconds of virtual time, see [`MOST_ANSWERS`].
+/// Minimum progress in virtual time that [`MOST_ANSWERS`] answers must make, in nanoseconds.
 const LEAST_PROGRESS: u64 = 100_000_000_000;
 
 /// Maximum length of a rule's name and of an explanation, in characters.
 const LONGEST_TEXT: usize = 1_000;
 
-/// Shortens a text of the process to a readable length.
+/// Shortens a text from the process to a readable length.
 pub(super) fn shortened(text: String) -> String {
     match text.char_indices().nth(LONGEST_TEXT) {
         Some((end, _)) => text[..end].to_owned() + "…",
@@ -55,32 +55,32 @@ pub(super) fn shortened(text: String) -> String {
     }
 }
 
-/// The reason why a cluster's workload fails, in Kubernetes' wording.
+/// The reason for a failing workload, in Kubernetes' wording.
 const PROGRESS_DEADLINE: &str = "Deployment exceeded its progress deadline";
 
-/// A target as fleetsim knows it.
+/// A target's state as fleetsim knows it.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// The revision that the target was instructed to run.
     assigned: Option<Revision>,
-    /// Whether the target runs that revision and is ready.
+    /// Whether the target runs the assigned revision and is ready.
     ready: bool,
-    /// The state in the last event that the process received.
+    /// The target's state in the last event that the process received.
     reported: StateReport,
-    /// Whether a person has removed it from the rollout.
+    /// Whether a person has removed the target from the rollout.
     deselected: bool,
 }
 
 /// A target's state as its agent reports it.
 #[derive(Clone, Copy, Debug)]
 struct StateReport {
-    /// The number of the revision; 0 if there is none.
+    /// The number of the applied revision; 0 if there is none.
     applied: u32,
     ready: bool,
     failing: bool,
 }
 
-/// The process has failed or broken a rule. The session keeps the error, and the run ends with it.
+/// The process has failed or broken a rule. The session stores the error, and the run ends with it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ProcessFailed;
 
@@ -95,7 +95,7 @@ const fn failed_apply(failure: ApplyFailure) -> &'static str {
     }
 }
 
-/// Returns the groups for the first message.
+/// Returns the cluster groups for the first message.
 fn groups(groups: &[FleetGroup]) -> Vec<HelloGroup<'_>> {
     let mut described = Vec::new();
     for (group, selector) in groups {
@@ -111,10 +111,10 @@ fn groups(groups: &[FleetGroup]) -> Vec<HelloGroup<'_>> {
     described
 }
 
-/// Returns equally likely durations of requests in nanoseconds, in ascending order, with the mean of the model. Empty
-/// for a constant. They do not depend on the run.
+/// Returns equally likely request durations in nanoseconds, in ascending order, with the model's mean. They do not
+/// depend on the run. Empty for a constant.
 fn request_times(model: &DurationModel) -> Vec<u64> {
-    /// The number of durations, and the number of draws per duration.
+    /// The number of returned durations, and the number of draws for each of them.
     const TIMES: usize = 200;
     const DRAWS: usize = 50;
     if matches!(model, DurationModel::Constant(_)) {
@@ -140,7 +140,7 @@ fn request_times(model: &DurationModel) -> Vec<u64> {
     times
 }
 
-/// Returns a target for the first message.
+/// Returns a target's description for the first message.
 fn target(world: &WorldSpec, index: usize) -> Target<'_> {
     let ClusterSpec {
         name,
@@ -178,17 +178,17 @@ impl Known {
     }
 }
 
-/// Consecutive answers of the process without an event.
+/// A series of consecutive answers without an event.
 #[derive(Clone, Copy, Debug, Default)]
 struct IdleAnswers {
     count: u32,
-    /// The virtual time of the first answer, in nanoseconds.
+    /// The virtual time of the first answer in the series, in nanoseconds.
     since: u64,
 }
 
-/// One run's process.
+/// The external process of one run.
 pub(super) struct Session<'r> {
-    /// The process, or the error if it could not be started or was given up. In a cell, because a question changes its
+    /// The process, or the error if it could not be started or was abandoned. In a cell, because a query changes its
     /// pipes.
     process: RefCell<Result<ChildProcess, ProcessError>>,
     pub(super) clusters: &'r [ClusterSpec],
@@ -201,14 +201,14 @@ pub(super) struct Session<'r> {
     pub(super) news: Vec<News>,
     /// Approvals that the process requests.
     pub(super) approvals: Approvals<'r>,
-    /// Delay from an event of the world until the process can know of it, in nanoseconds.
+    /// Delay from an event of the world until it can reach the process, in nanoseconds.
     pub(super) lookahead: u64,
-    /// Whether the process reports which targets its product sees as ready. Otherwise a target is ready when the
-    /// process can know of it.
+    /// Whether the process reports the readiness that its product sees. Otherwise a target counts as ready once the
+    /// report can reach the process.
     pub(super) sees: bool,
-    /// The consecutive answers without an event.
+    /// The current series of answers without an event.
     idle_answers: IdleAnswers,
-    /// Bytes of all conditions so far.
+    /// Total size of the recorded conditions so far, in bytes.
     shown_bytes: usize,
 }
 
@@ -253,7 +253,7 @@ fn hello<'r>(strategy: &'r ExternalStrategy, run: &Run<'r>) -> Hello<'r> {
 }
 
 impl<'r> Session<'r> {
-    /// Starts the process and sends the first message.
+    /// Starts the process and sends it the first message.
     pub(super) fn start(strategy: &'r ExternalStrategy, run: Run<'r>) -> Self {
         let world = run.fleet.world;
         let mut session = Self {
@@ -272,7 +272,7 @@ impl<'r> Session<'r> {
             idle_answers: IdleAnswers::default(),
             shown_bytes: 0,
         };
-        // The session keeps the error of a process that fails here.
+        // If the process fails here, the session stores the error.
         let _ = session.greet(hello(strategy, &run));
         session
     }
@@ -285,7 +285,7 @@ impl<'r> Session<'r> {
         self.name_stages(ready)
     }
 
-    /// Returns an answer, unless the process has failed or fails now.
+    /// Returns the process's answer, unless the process has failed or fails now.
     pub(super) fn ask<T: DeserializeOwned>(
         &self,
         question: &ProcessMessage<'_>,
@@ -304,7 +304,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// Gives up a process that broke a rule.
+    /// Abandons a process that broke a rule.
     pub(super) fn give_up(&self, problem: String) -> ProcessFailed {
         let mut process = self.process.borrow_mut();
         if let Ok(child) = &mut *process {
@@ -393,7 +393,7 @@ impl<'r> Session<'r> {
         Ok(())
     }
 
-    /// Returns whether instructions reach the target.
+    /// Returns whether instructions can reach the target.
     pub(super) fn reaches(&self, target: u32) -> bool {
         let spec = &self.clusters[target as usize];
         spec.registered && !(spec.paused && self.heeds_pause)
@@ -421,7 +421,7 @@ impl<'r> Session<'r> {
         });
     }
 
-    /// Returns an event of a target with its last reported state.
+    /// Returns an event with the last reported state of a target.
     fn last_news(&self, cluster: ClusterId, now: SimTime) -> News {
         let reported = self.known[cluster.index()].reported;
         News {
@@ -469,8 +469,8 @@ impl<'r> Session<'r> {
         self.news.push(news);
     }
 
-    /// Records the approvals that the process requests at `now`, directly or by its conditions, and the conditions of
-    /// its objects.
+    /// Records the approvals that the process requests at `now`, directly or through conditions, and its objects'
+    /// conditions.
     ///
     /// # Errors
     /// Returns an error if the conditions exceed the limit of a run.
@@ -498,7 +498,7 @@ impl<'r> Session<'r> {
         Ok(())
     }
 
-    /// Adds events for approvals that people give by `now`. Returns whether there are any.
+    /// Adds events for approvals that people give by `now`. Returns whether any were added.
     pub(super) fn tell_approvals(&mut self, now: SimTime) -> bool {
         let before = self.news.len();
         while let Some((at, approval)) = self.approvals.given_by(now.as_nanos()) {
@@ -511,7 +511,7 @@ impl<'r> Session<'r> {
         self.news.len() > before
     }
 
-    /// Handles a report that the process now knows of. Returns whether the target's readiness changed.
+    /// Handles a report that has reached the process. Returns whether the target's readiness changed.
     pub(super) fn learn(&mut self, report: Report) -> bool {
         let known = &mut self.known[report.cluster.index()];
         let ready = report.ready && known.assigned == Some(report.applied);
@@ -521,7 +521,7 @@ impl<'r> Session<'r> {
     /// Records whether the product sees a target as ready.
     ///
     /// # Errors
-    /// Returns an error if there is no such target.
+    /// Returns an error if the target does not exist.
     pub(super) fn sees_ready(&mut self, seen: SeenReadiness) -> Result<(), ProcessFailed> {
         let Some(known) = self.known.get_mut(seen.target as usize) else {
             return Err(self.unknown_target(seen.target));
@@ -550,7 +550,7 @@ impl<'r> Session<'r> {
         })
     }
 
-    /// Reports the effects of an input: times of waiting for people, and the process's error.
+    /// Reports the effects of an input: the intervals spent waiting for people, and the process's error.
     pub(super) fn settle(&mut self, plane: &mut Plane<'_>) {
         for (asked, given) in self.approvals.pauses.drain(..) {
             plane.waits_for_person(asked, given);
@@ -564,7 +564,7 @@ impl<'r> Session<'r> {
         self.process.borrow().as_ref().err().cloned()
     }
 
-    /// Lets the process end. Returns the error of the session, if there was one.
+    /// Ends the process. Returns the error of the session, if there was one.
     pub(super) fn finish(&mut self) -> Option<ProcessError> {
         match self.process.get_mut() {
             Ok(process) => process.finish().err(),

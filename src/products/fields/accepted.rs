@@ -1,4 +1,5 @@
-//! `accept`: the fields of a product's file that affect the rollout but are not simulated, and that the user accepts.
+//! `accept`: the fields of a product's file that affect the rollout but are not simulated, and that the user accepts
+//! anyway.
 
 use std::sync::Arc;
 
@@ -23,8 +24,8 @@ use crate::document::wording::Wording;
 pub(crate) struct Accepted(Vec<String>);
 
 impl Accepted {
-    /// Reports the fields of a file that affect the rollout but are not simulated, and adds a note for each accepted
-    /// one. `path` is the strategy's path in the experiment.
+    /// Reports the file's fields that affect the rollout but are not simulated, and adds a note for each accepted
+    /// field. `path` is the strategy's path in the experiment.
     pub(crate) fn apply(
         &self,
         deciding: &[DecidingField],
@@ -49,7 +50,7 @@ impl Accepted {
         self.0.iter().any(|accepted| is_in(&name, &plain(accepted)))
     }
 
-    /// Reports names that no table lists as affecting the rollout.
+    /// Reports accepted names that no table lists as affecting the rollout.
     fn check_names(&self, path: &Path, context: &mut Context<'_>) {
         if self.0.is_empty() {
             return;
@@ -75,7 +76,7 @@ impl Accepted {
     }
 }
 
-/// Returns whether a field equals another one, or is inside it.
+/// Returns whether a field equals another one, or is a subfield of it.
 fn is_in(name: &str, around: &str) -> bool {
     match name.strip_prefix(around) {
         Some(rest) => rest.is_empty() || rest.starts_with('.'),
@@ -83,7 +84,7 @@ fn is_in(name: &str, around: &str) -> bool {
     }
 }
 
-/// Returns names in the form that `accept` takes, each once.
+/// Returns names in the form that `accept` uses, without duplicates.
 pub(crate) fn names_to_accept<'f>(
     deciding: impl IntoIterator<Item = &'f DecidingField>,
 ) -> Vec<String> {
@@ -97,8 +98,8 @@ pub(crate) fn names_to_accept<'f>(
     names
 }
 
-/// Returns the effect of a field of a Cloud Foundry app, by its name in `accept`. `None`: there is no such field, or
-/// it is simulated.
+/// Returns the effect of a Cloud Foundry app's field, given its name in `accept`. `None`: the field is unknown or
+/// simulated.
 pub(crate) fn effect_of_app_field(name: &str) -> Option<String> {
     let name = plain(name);
     for row in table::rows() {
@@ -110,7 +111,7 @@ pub(crate) fn effect_of_app_field(name: &str) -> Option<String> {
     None
 }
 
-/// Returns a name without the marks of lists, which a user may omit, and without indices.
+/// Returns a name without indices and list marks, which a user may omit.
 fn plain(name: &str) -> String {
     let mut text = String::new();
     let mut rest = name;

@@ -1,4 +1,4 @@
-//! The document that a strategy's `file` names: the right object, read and checked as its product does.
+//! The document that a strategy's `file` names: finds the right object, and reads and checks it as the product does.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use crate::document::yaml::to_yaml;
 /// Maximum number of values in a product's file; typical files have hundreds.
 const MOST_VALUES: usize = 250_000;
 
-/// A file of a product, as a strategy names it.
+/// A product's file that a strategy names.
 #[derive(Clone, Copy)]
 pub(crate) struct FileChoice<'c> {
-    /// The file's name. `None`: the strategy has no file.
+    /// The file's name. `None`: the strategy names no file.
     pub(crate) name: Option<&'c str>,
     /// The strategy's path in the experiment.
     pub(crate) path: &'c Path,
     pub(crate) accept: &'c Accepted,
-    /// Fields, with everything inside them, that the strategy's settings replace.
+    /// Fields that the strategy's settings replace, with all their subfields.
     pub(crate) moot: &'c [&'c str],
 }
 
@@ -35,11 +35,11 @@ impl FileChoice<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectKind {
     pub(crate) kind: &'static str,
-    /// The kind in the tables of fields.
+    /// The name of the kind in the tables of fields.
     pub(crate) table: &'static str,
-    /// The name of the reader in messages.
+    /// The name of the reader for messages.
     pub(crate) product: &'static str,
-    /// The part that represents a file of another kind; empty: the whole object.
+    /// The part of the object that corresponds to another kind of file. Empty: the whole object.
     pub(crate) part: &'static str,
     /// Whether the experiment has a quota.
     pub(crate) has_quota: bool,
@@ -63,7 +63,7 @@ impl ObjectKind {
     }
 }
 
-/// Objects whose `spec` has the fields of a fleet.yaml.
+/// Kinds of objects whose `spec` has the fields of a fleet.yaml.
 const BUNDLES: [ObjectKind; 2] = [
     ObjectKind {
         part: "spec",
@@ -75,7 +75,7 @@ const BUNDLES: [ObjectKind; 2] = [
     },
 ];
 
-/// A document of a file, as the product's reader interprets it.
+/// A document in a file, as the product's reader interprets it.
 struct FoundDocument {
     root: Node,
     replaced: Vec<Key>,
@@ -86,7 +86,7 @@ impl FoundDocument {
         text_at(&self.root, "kind")
     }
 
-    /// Returns the kind of bundle. `None`: it is not an object of Fleet's API with a bundle.
+    /// Returns the kind of bundle. `None`: the document is not an object of Fleet's API with a bundle.
     fn bundle(&self) -> Option<&'static ObjectKind> {
         if !text_at(&self.root, "apiVersion").starts_with("fleet.cattle.io/") {
             return None;
@@ -94,7 +94,7 @@ impl FoundDocument {
         BUNDLES.iter().find(|known| known.kind == self.kind())
     }
 
-    /// Checks the fields against the reader's table; afterwards the names are those of the table.
+    /// Checks the fields against the reader's table, and renames them to the names in the table.
     fn checked(&mut self, source: &Arc<Source>, reader: &FileReader) -> FileCheck {
         checked(&mut self.root, &self.replaced, source, reader)
     }
@@ -129,7 +129,7 @@ impl FoundDocument {
         (context.problems.len() == before).then(|| Document::of(Arc::clone(source), self.root))
     }
 
-    /// Returns the table of fields for a strategy of a product. `None`: it is not a strategy.
+    /// Returns the name of the field table for a product's strategy. `None`: the document is not a strategy.
     fn table(&self, product: &str) -> Option<&'static str> {
         match (product, self.kind()) {
             ("rancherFleet", "") => Some("FleetYAML"),
@@ -148,7 +148,7 @@ impl FoundDocument {
     }
 }
 
-/// Returns the text of a field of an object; empty if there is none.
+/// Returns the text in a field of an object; empty if the field is absent.
 fn text_at<'n>(root: &'n Node, key: &str) -> &'n str {
     match root.get(&Path::of(key)).map(|node| &node.value) {
         Some(Value::Text(text)) => text,
@@ -156,10 +156,10 @@ fn text_at<'n>(root: &'n Node, key: &str) -> &'n str {
     }
 }
 
-/// The kind of a file with a bundle.
+/// The kind of file that contains a bundle.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum BundleKind {
-    /// A fleet.yaml, below a GitRepo.
+    /// A fleet.yaml in a GitRepo.
     FleetYaml,
     /// A Bundle or a HelmOp, with its own targets.
     Object,
@@ -188,7 +188,7 @@ pub(crate) fn bundle(
         }
         None => match found.into_iter().next() {
             Some(document) => (document, None),
-            // A file with only comments is a bundle with all defaults.
+            // A file that contains only comments is a bundle with all defaults.
             None => {
                 return Some(BundleDocument {
                     document: Document::of(source, empty_map()),
@@ -220,8 +220,8 @@ pub(crate) fn bundle(
     })
 }
 
-/// Returns the object of one of these kinds in the file that a strategy names. A single object without a kind is taken
-/// as the first kind. `None`: a problem was reported.
+/// Returns the object of one of these kinds in the file that a strategy names. A single object without `kind` is
+/// treated as the first kind. `None`: a problem was reported.
 pub(crate) fn object(
     name: &str,
     kinds: &[ObjectKind],
@@ -322,16 +322,16 @@ pub(crate) fn objects(
     (context.problems.len() == before).then_some(documents)
 }
 
-/// A file as a product's reader reads it, without an experiment.
+/// A file as a product's reader interprets it, without an experiment.
 #[derive(Debug)]
 pub(crate) struct ReadFile {
-    /// The file as YAML, with the names of the tables.
+    /// The file as YAML, with the field names of the tables.
     pub(crate) yaml: String,
     /// Fields that affect the rollout but are not simulated.
     pub(crate) deciding: Vec<DecidingField>,
 }
 
-/// Reads the file of a strategy of this product. `None`: it cannot be read.
+/// Reads the file of a strategy for this product. `None`: the file cannot be read.
 pub(crate) fn read_file(product: &str, source: &Arc<Source>) -> Option<ReadFile> {
     let mut found = Vec::new();
     for document in all_documents(source).ok()? {
@@ -346,7 +346,7 @@ pub(crate) fn read_file(product: &str, source: &Arc<Source>) -> Option<ReadFile>
         FileReader::object(&ObjectKind::of(kind))
     };
     let mut deciding = document.checked(source, &reader).deciding;
-    // The generated applications are already in the fleet.
+    // The generated applications are already in the fleet, so generators no longer matter.
     deciding.retain(|field| kind != "ApplicationSet" || !field.name.starts_with("spec.generators"));
     Some(ReadFile {
         yaml: to_yaml(&document.root.to_json()),
@@ -354,7 +354,7 @@ pub(crate) fn read_file(product: &str, source: &Arc<Source>) -> Option<ReadFile>
     })
 }
 
-/// Returns the fields of an object that affect the rollout but are not simulated.
+/// Returns an object's fields that affect the rollout but are not simulated.
 pub(crate) fn deciding_of(
     mut root: Node,
     source: &Arc<Source>,
@@ -392,7 +392,7 @@ fn all_documents(source: &Arc<Source>) -> OrProblem<Vec<FoundDocument>> {
     Ok(found)
 }
 
-/// Returns the objects of a document: itself, or the items if it is a list.
+/// Returns the objects in a document: its items if it is a list, otherwise the document itself.
 fn objects_of(document: FoundDocument) -> Vec<FoundDocument> {
     let is_list = document.kind().ends_with("List");
     let items = document.root.get(&Path::of("items"));

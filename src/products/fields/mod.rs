@@ -1,5 +1,5 @@
 //! Reads files of the products as the products do. Every field has a class, and no field that affects the rollout is
-//! ignored silently.
+//! silently ignored.
 //!
 //! `table` contains the fields of the products' types. [`checked`] walks a file along its table: it accepts names in
 //! any letter case if the product does, rejects values of a type that the product rejects, and finds the fields that
@@ -31,15 +31,15 @@ pub(crate) use document::{
     objects, read_file,
 };
 
-/// The rules by which a product reads a kind of file.
+/// A product's rules for reading one kind of file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileReader {
-    /// The kind in the tables of fields.
+    /// The name of the kind in the tables of fields.
     pub(crate) kind: &'static str,
-    /// The name of the reader in messages.
+    /// The name of the reader for messages.
     pub(crate) product: &'static str,
     pub(crate) names: NameSpellings,
-    /// Fields whose numbers and booleans are converted to text where text is required. In other fields they are
+    /// Fields that require text and in which numbers and booleans are converted to text. In other such fields they are
     /// rejected.
     pub(crate) rewritten: &'static [&'static str],
     /// Whether the experiment has a quota.
@@ -49,13 +49,13 @@ pub(crate) struct FileReader {
 /// The spellings of a field's name that a product accepts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum NameSpellings {
-    /// The exact name. Others are pruned.
+    /// The exact name. Fields with other spellings are pruned.
     Exact,
-    /// Any letter case. If there are several, the last one in byte order wins, because the intermediate JSON is
-    /// sorted.
+    /// Any letter case. If a field occurs several times, the last spelling in byte order wins, because the
+    /// intermediate JSON is sorted.
     AnyCase,
-    /// All spellings that Rails converts to the same word: any letter case, and `-` or `_`. If there are several, the
-    /// last one in the file wins.
+    /// All spellings that Rails converts to the same word: any letter case, and `-` or `_`. If a field occurs several
+    /// times, the last one in the file wins.
     Underscored,
 }
 
@@ -79,7 +79,7 @@ impl NameSpellings {
     }
 }
 
-/// Converts a name like `underscore` of Rails does: `healthCheck-Type` is `health_check_type`.
+/// Converts a name like Rails' `underscore`: `healthCheck-Type` becomes `health_check_type`.
 fn underscored(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut text = String::new();
@@ -103,7 +103,7 @@ fn underscored(name: &str) -> String {
     text
 }
 
-/// Fleet's reader of a fleet.yaml. Source: `internal/bundlereader/read.go` of rancher/fleet.
+/// Fleet's reader for a fleet.yaml. Source: `internal/bundlereader/read.go` of rancher/fleet.
 pub(crate) const FLEET_YAML: FileReader = FileReader {
     kind: "FleetYAML",
     product: "Fleet",
@@ -112,8 +112,8 @@ pub(crate) const FLEET_YAML: FileReader = FileReader {
     has_quota: false,
 };
 
-/// Cloud Foundry's reader of an app manifest. Source: `app/messages/app_manifest_message.rb` of
-/// cloudfoundry/cloud_controller_ng. An import has no quota.
+/// Cloud Foundry's reader for an app manifest. Source: `app/messages/app_manifest_message.rb` of
+/// cloudfoundry/cloud_controller_ng. During an import there is no quota.
 pub(crate) const APP_MANIFEST: FileReader = FileReader {
     kind: "manifest",
     product: "Cloud Foundry",
@@ -122,7 +122,7 @@ pub(crate) const APP_MANIFEST: FileReader = FileReader {
     has_quota: false,
 };
 
-/// Cloud Foundry's API response for a process.
+/// The reader for Cloud Foundry's API response about a process.
 pub(crate) const PROCESS: FileReader = FileReader {
     kind: "process",
     product: "Cloud Foundry",
@@ -136,7 +136,7 @@ impl FileReader {
         self.product == APP_MANIFEST.product
     }
 
-    /// The reader of an object that the API server reads.
+    /// Creates the reader for an object that the API server parses.
     const fn object(kind: &ObjectKind) -> Self {
         Self {
             kind: kind.table,
@@ -155,7 +155,7 @@ pub(crate) struct DecidingField {
     pub(crate) path: Path,
     /// The byte range of the field's value.
     pub(crate) at: Range<usize>,
-    /// The field's name in the table: `targets[].helm.atomic`.
+    /// The field's name in the table, such as `targets[].helm.atomic`.
     pub(crate) name: String,
     /// The field's possible effect on the rollout.
     pub(crate) effect: String,
@@ -171,12 +171,12 @@ impl DecidingField {
     }
 }
 
-/// The findings of a walk along the table of fields.
+/// The result of checking a file against the table of fields.
 #[derive(Debug, Default)]
 pub(crate) struct FileCheck {
     /// Problems that the product rejects.
     pub(crate) problems: Vec<Problem>,
-    /// Settings that the product accepts but that few people intend; one sentence each.
+    /// Settings that the product accepts but that are rarely intended; one sentence each.
     pub(crate) notes: Vec<String>,
     /// The fields that affect the rollout but are not simulated, in the order of the file.
     pub(crate) deciding: Vec<DecidingField>,
@@ -184,7 +184,7 @@ pub(crate) struct FileCheck {
     pub(crate) neutral: Vec<String>,
 }
 
-/// Walks a file along its table. Afterwards the names are those of the table.
+/// Checks a file against its table, and renames its fields to the names in the table.
 pub(crate) fn checked(
     root: &mut Node,
     replaced: &[Key],
@@ -216,9 +216,9 @@ pub(crate) fn checked(
     found
 }
 
-/// Returns the problem with a file without any known field: it is probably the wrong file. An object without `kind` is
-/// taken for the expected one, so this applies to it, too. Cloud Foundry has its own messages: its API names every
-/// unknown field of a request, and a manifest needs `applications`.
+/// Returns the problem with a file that has no known field: it is probably the wrong file. This also applies to an
+/// object without `kind`, which is treated as the expected kind. Cloud Foundry has its own messages: its API names
+/// every unknown field of a request, and a manifest needs `applications`.
 fn of_no_known_field(
     root: &Node,
     table: &FieldNode,
@@ -230,7 +230,7 @@ fn of_no_known_field(
     if reader.is_of_cloud_foundry() || knows_some(table, entries, reader.names) {
         return None;
     }
-    // An object of another kind is reported by its kind.
+    // An object of another kind is reported as such.
     if entries.iter().any(|(key, _)| key.text == "kind") {
         return None;
     }
@@ -249,7 +249,7 @@ fn of_no_known_field(
     Some(problem.with_help(help))
 }
 
-/// Returns whether a table has one of these fields.
+/// Returns whether a table has a field with one of these names.
 fn knows_some(table: &FieldNode, entries: &[(Key, Node)], names: NameSpellings) -> bool {
     for (key, _) in entries {
         for name in table.fields.keys() {
@@ -261,16 +261,16 @@ fn knows_some(table: &FieldNode, entries: &[(Key, Node)], names: NameSpellings) 
     false
 }
 
-/// A walk through a file.
+/// The state of a check of a file.
 struct FieldWalk<'w> {
     source: &'w Arc<Source>,
     reader: &'w FileReader,
-    /// Whether the file is a placement whose status names its clusters.
+    /// Whether the file is a placement whose status lists its clusters.
     has_picked: bool,
     found: &'w mut FileCheck,
 }
 
-/// Returns whether the file is a KubeFleet placement whose status names its clusters.
+/// Returns whether the file is a KubeFleet placement whose status lists its clusters.
 fn has_picked(root: &Node) -> bool {
     let mut names = ["placementStatuses", "perClusterPlacementStatuses"].iter();
     names.any(|name| {
@@ -281,7 +281,7 @@ fn has_picked(root: &Node) -> bool {
 }
 
 impl FieldWalk<'_> {
-    /// Checks a value. `is_decided`: it is inside a field that was found to affect the rollout.
+    /// Checks a value. `is_decided`: whether it is inside a field that was found to affect the rollout.
     fn value(&mut self, node: &mut Node, field: &FieldNode, path: &Path, is_decided: bool) {
         if node.is_empty() {
             return;
@@ -305,7 +305,7 @@ impl FieldWalk<'_> {
         match &mut node.value {
             Value::List(items) => {
                 for (at, item) in items.iter_mut().enumerate() {
-                    // A text in a list may have its own row, such as an option by its name.
+                    // A text in a list may have its own row in the table, such as the name of an option.
                     let named = field.fields.get(&item.short_text());
                     if let Some(field) = named.or(field.items.as_deref()) {
                         self.value(item, field, &path.index(at), is_decided);
@@ -330,14 +330,14 @@ impl FieldWalk<'_> {
             let known = field.fields.get(&key.text).or(field.values.as_deref());
             match known {
                 Some(known) => self.value(value, known, &below, is_decided),
-                // A map without fields in the table may have any keys.
+                // A map without fields in the table may have arbitrary keys.
                 None if field.fields.is_empty() => {}
                 None => self.unknown(field, &below),
             }
         }
     }
 
-    /// Renames keys to the names of the table if the product accepts their spelling.
+    /// Renames keys to the names in the table, if the product accepts their spelling.
     fn take_names(&mut self, entries: &mut Vec<(Key, Node)>, field: &FieldNode) {
         if field.fields.is_empty() {
             return;
@@ -383,9 +383,9 @@ impl FieldWalk<'_> {
         }
     }
 
-    /// Handles a name that the product does not know.
+    /// Handles a field name that the product does not know.
     fn unknown(&mut self, field: &FieldNode, path: &Path) {
-        // The API server knows the fields of an object's own kind.
+        // The API server always knows `apiVersion` and `kind` of the object itself.
         let is_of_object = ["apiVersion", "kind"].contains(&path.to_string().as_str());
         let is_pruned = self.reader.names == NameSpellings::Exact;
         if is_of_object || is_pruned || self.source.is_withheld() {
@@ -402,7 +402,7 @@ impl FieldWalk<'_> {
         self.found.notes.push(note);
     }
 
-    /// Rejects a value of a type that the product rejects, or converts it as the product does.
+    /// Rejects a value with a type that the product rejects, or converts the value as the product does.
     fn take_form(&mut self, node: &mut Node, form: ValueForm, path: &Path) {
         let expected = match (form, &node.value) {
             (ValueForm::Text, Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
@@ -454,7 +454,7 @@ impl FieldWalk<'_> {
         self.reader.rewritten.contains(&top)
     }
 
-    /// Returns whether a present value affects the rollout without being simulated.
+    /// Returns whether a value affects the rollout without being simulated.
     fn decides(&self, node: &Node, field: &FieldNode) -> bool {
         let Some(row) = row_of(field) else {
             return false;
@@ -475,7 +475,7 @@ impl FieldWalk<'_> {
     }
 }
 
-/// Returns the row of a field, or of the entries if it is a list or a map with free keys.
+/// Returns a field's row in the table. For a list, or a map with free keys, this is the row of its entries.
 fn row_of(field: &FieldNode) -> Option<&FieldRow> {
     let entry = field.items.as_ref().or(field.values.as_ref());
     match (&field.row, entry) {
@@ -506,7 +506,7 @@ fn is_default(node: &Node, row: &FieldRow) -> bool {
     !row.default.is_empty() && row.default.split('|').any(|default| default == text)
 }
 
-/// Returns whether a text in a value has a template of Fleet.
+/// Returns whether a text in a value contains a Fleet template.
 fn has_template(node: &Node) -> bool {
     match &node.value {
         Value::Text(text) => text.contains("${"),
@@ -516,7 +516,7 @@ fn has_template(node: &Node) -> bool {
     }
 }
 
-/// Returns whether a list of conditions has one of the type `Healthy` that is not true.
+/// Returns whether a list of conditions contains a `Healthy` condition that is not true.
 fn is_unhealthy(conditions: &Node) -> bool {
     let mut conditions = conditions.items().iter();
     conditions.any(|condition| {
@@ -524,13 +524,13 @@ fn is_unhealthy(conditions: &Node) -> bool {
     })
 }
 
-/// Returns whether a field of a map has this text.
+/// Returns whether an entry of a map has this text as its value.
 fn is_text_at(node: &Node, key: &str, text: &str) -> bool {
     let value = node.get(&Path::of(key));
     value.is_some_and(|value| value.short_text() == text)
 }
 
-/// Describes a value.
+/// Describes a value in words.
 fn in_words(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),

@@ -1,15 +1,15 @@
-//! The fields of the products' files, each with its type and its class: `*.csv` next to this file.
+//! Tables of the fields in the products' files, each field with its type and class: `*.csv` next to this file.
 //!
 //! The tables list every field of the products' types at the pinned commits: rancher/fleet 3b2c622c, argoproj/argo-cd
-//! 37ee0097, kubefleet-dev/kubefleet e160c1cd and cloudfoundry/cloud_controller_ng 3bbba906. A row gives the place in
-//! the source that shows the field's effect.
+//! 37ee0097, kubefleet-dev/kubefleet e160c1cd and cloudfoundry/cloud_controller_ng 3bbba906. A row gives the location
+//! in the source that shows the field's effect.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The possible effects of a field, and whether they are simulated.
+/// Whether a field affects the rollout, and whether it is simulated.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FieldClass {
@@ -17,7 +17,8 @@ pub(crate) enum FieldClass {
     Simulated,
     /// The field cannot change which targets are updated, in which order, how fast, or whether an update succeeds.
     Neutral,
-    /// The field can change one of these, and is not simulated.
+    /// The field can change which targets are updated, their order or speed, or whether an update succeeds, and is not
+    /// simulated.
     Decides,
 }
 
@@ -27,19 +28,18 @@ pub(crate) struct FieldRow {
     /// The kind of file or object.
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    /// `a.b[].c`: `[]` is each entry of a list, and `*` each value of a map.
+    /// The field's path, such as `a.b[].c`: `[]` is each entry of a list, and `*` each value of a map.
     pub(crate) path: String,
-    /// The type in the product's source.
+    /// The field's type in the product's source.
     pub(crate) go_type: String,
     pub(crate) class: FieldClass,
     /// The field's possible effect on the rollout.
     pub(crate) effect: String,
-    /// The values with the same effect as an absent field, in addition to the zero value of its type, separated by
-    /// `|`.
+    /// Values with the same effect as an absent field, separated by `|`. The zero value of the type may be another.
     pub(crate) default: String,
-    /// The condition under which it affects the rollout; empty: always.
+    /// The condition under which the field affects the rollout. Empty: it always does.
     pub(crate) when: DecidesWhen,
-    /// The place in the product's source that shows it.
+    /// The location in the product's source that shows the effect.
     #[cfg(test)]
     pub(crate) source: String,
 }
@@ -51,47 +51,47 @@ pub(crate) enum DecidesWhen {
     #[default]
     #[serde(rename = "")]
     Always,
-    /// A text in it has a template of Fleet, `${ … }`.
+    /// A text in the value contains a Fleet template, `${ … }`.
     HasTemplate,
-    /// The experiment has a quota of Cloud Foundry.
+    /// The experiment has a Cloud Foundry quota.
     HasQuota,
-    /// The placement has no status that names its clusters.
+    /// The placement has no status that lists its clusters.
     NotPicked,
     /// The number is above 300 s.
     #[serde(rename = "above5Min")]
     Above5Min,
-    /// A condition `Healthy` is not true.
+    /// A `Healthy` condition is not true.
     Unhealthy,
 }
 
-/// The form that a product's reader requires of a value.
+/// The form of value that a product's reader requires.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum ValueForm {
     Text,
     Bool,
     WholeNumber,
     WholeNumberOrText,
-    /// Any map, or one with the fields of the table.
+    /// A map: any map, or one with the fields in the table.
     Map,
     List,
-    /// Not specified in the table.
+    /// The table does not specify a form.
     Any,
 }
 
-/// A field and the fields inside it.
+/// A field and its subfields.
 #[derive(Debug, Default)]
 pub(crate) struct FieldNode {
-    /// `None`: the table has only fields inside it.
+    /// The field's row. `None`: the table lists only its subfields.
     pub(crate) row: Option<FieldRow>,
     pub(crate) fields: BTreeMap<String, FieldNode>,
-    /// The entries of a list.
+    /// The field for the entries of a list.
     pub(crate) items: Option<Box<FieldNode>>,
-    /// The values of a map with free keys.
+    /// The field for the values of a map with free keys.
     pub(crate) values: Option<Box<FieldNode>>,
 }
 
 impl FieldNode {
-    /// Returns the form of its value.
+    /// Returns the form that the field's value must have.
     pub(crate) fn form(&self) -> ValueForm {
         if self.items.is_some() {
             return ValueForm::List;
@@ -106,8 +106,8 @@ impl FieldNode {
         if row.go_type.starts_with("map[") && !is_entry {
             return ValueForm::Map;
         }
-        // Cloud Foundry's messages check their values themselves. The row of a list or a map has the type of the list
-        // or map.
+        // Cloud Foundry's messages check their own values. The row of a list or map contains the type of the list or
+        // map.
         let element = row.go_type.trim_start_matches("[]");
         match element.trim_start_matches('*') {
             "string" | "map[string]string" => ValueForm::Text,
@@ -119,7 +119,7 @@ impl FieldNode {
         }
     }
 
-    /// Returns whether the zero value of its type has the same effect as an absent field.
+    /// Returns whether the zero value of the field's type has the same effect as an absent field.
     pub(crate) fn zero_is_absent(&self) -> bool {
         self.row.as_ref().is_none_or(|row| {
             !row.go_type.starts_with('*') || row.go_type == "*metav1.LabelSelector"
@@ -137,7 +137,8 @@ static TABLES: LazyLock<BTreeMap<String, FieldNode>> = LazyLock::new(|| {
     tables
 });
 
-/// Returns all rows of all products. Read once, because an experiment with drawn constants is loaded for each draw.
+/// Returns the rows of all products' tables. They are parsed once, because an experiment with drawn constants is
+/// loaded for each draw.
 pub(crate) fn rows() -> &'static [FieldRow] {
     static ROWS: LazyLock<Vec<FieldRow>> = LazyLock::new(read_rows);
     &ROWS
@@ -160,7 +161,8 @@ fn read_rows() -> Vec<FieldRow> {
     rows
 }
 
-/// Returns the last path components of a kind's fields that affect the rollout but are not simulated, each once.
+/// Returns the last path components of a kind's fields that affect the rollout but are not simulated, without
+/// duplicates.
 pub(crate) fn deciding_names(kind: &str) -> Vec<String> {
     let mut names = Vec::new();
     for row in rows() {
@@ -176,7 +178,7 @@ pub(crate) fn deciding_names(kind: &str) -> Vec<String> {
     names
 }
 
-/// Returns the fields of a kind of file or object. `None`: there is no table for it.
+/// Returns the fields of a kind of file or object. `None`: it has no table.
 pub(crate) fn fields_of(kind: &str) -> Option<&'static FieldNode> {
     TABLES.get(kind)
 }
@@ -222,7 +224,7 @@ enum FieldStep {
     Values,
 }
 
-/// Returns the steps of `a.b[].c.*` and of `annotations[example.com/key]`.
+/// Returns the steps of a path such as `a.b[].c.*` or `annotations[example.com/key]`.
 fn steps(path: &str) -> Vec<FieldStep> {
     let mut steps = Vec::new();
     let mut rest = path;

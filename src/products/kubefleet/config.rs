@@ -1,9 +1,9 @@
 //! KubeFleet's strategies in an experiment, parsed and checked against the fleet.
 //!
-//! Settings that the product's admission rejects are rejected here with its reason, and so are those that make a
-//! staged run fail during initialization. Four things that the product accepts are rejected as well, because the
-//! simulation would answer a different question: an unknown field, an object of another kind, a placement whose
-//! clusters are not known (the scheduler's ranking is not simulated), and approvals without a time.
+//! Settings that the product's admission rejects are rejected here with its reason, as are settings that make a staged
+//! run fail during initialization. Four things that the product accepts are also rejected, because the simulation
+//! would answer a different question: an unknown field, an object of another kind, a placement whose clusters are not
+//! known (the scheduler's ranking is not simulated), and approvals without a delay.
 
 use std::sync::Arc;
 
@@ -34,17 +34,17 @@ use crate::rollout::kubefleet::{
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, ReleaseKind};
 
-/// The loop of both controllers, except the triggers of a pass. The hub agent's client has a rate limit for each kind
-/// of object (`--hub-api-qps` and `--hub-api-burst`, `cmd/hubagent/options`); passes mostly write bindings.
+/// The control loop of both controllers, except what triggers a pass. The hub agent's client has a rate limit for each
+/// kind of object (`--hub-api-qps` and `--hub-api-burst`, `cmd/hubagent/options`); passes mostly write bindings.
 const CONTROL_LOOP: ControlLoop = ControlLoop::limited(250, 1_000);
 
-/// Delay from a change of the resources to their snapshot: the later of 15 s after the change and 30 s after the last
-/// snapshot, which was long ago. Source: `--resource-changes-collection-duration` and
+/// Delay from a change of the resources to their snapshot: 15 s after the change, and at least 30 s after the previous
+/// snapshot, which is long past here. Source: `--resource-changes-collection-duration` and
 /// `--resource-snapshot-creation-minimum-interval` in `cmd/hubagent/options/placementmgmt.go`.
 const SNAPSHOT_DELAY: SimDuration = SimDuration::from_secs(15);
 
 /// Delay from the creation of a placement until its bindings exist. Source: calibrated on the median of ten placements
-/// on 100 clusters, 18 s (KubeFleet's report of Q1 2026); the rest of the path takes about half of it.
+/// on 100 clusters, 18 s (KubeFleet's report of Q1 2026); the rest of the path takes about half of these 18 s.
 const PLACEMENT_DELAY: SimDuration = SimDuration::from_secs(9);
 
 /// The settings of both KubeFleet strategies, in addition to the product's own fields.
@@ -103,7 +103,8 @@ impl KubeFleetSettings {
         )
     }
 
-    /// Returns the delay from a change until its rollout can begin. Update runs take their own snapshot.
+    /// Returns the delay from a change until its rollout can begin. For update runs, which take their own snapshot, it
+    /// is 0 unless it is set.
     fn delay(
         &self,
         release: ReleaseKind,
@@ -141,7 +142,7 @@ impl Default for KubeFleetSettings {
     }
 }
 
-/// A run of KubeFleet's ClusterStagedUpdateStrategy, from a real file or set here; stages set here override the file.
+/// A run of KubeFleet's ClusterStagedUpdateStrategy, from a real file or set here. Stages set here override the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "KubeFleetStaged"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -158,12 +159,11 @@ pub(crate) struct StagedConfig {
     runs: Vec<RunConfig>,
     /// The placements that the runs update. Default: one placement that picks all clusters.
     placements: Vec<PlacementChoice>,
-    /// The numbers by which runs refer to the resource snapshots. Default: 0 and 1.
+    /// The numbers that runs use for the resource snapshots. Default: 0 and 1.
     resource_snapshots: Option<ResourceSnapshots>,
 }
 
-/// The RollingUpdate of KubeFleet's ClusterResourcePlacement, from a real file or set here; fields set here override
-/// the file.
+/// The RollingUpdate of a ClusterResourcePlacement, from a real file or set here. Fields set here override the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "KubeFleetRolling"))]
 #[serde(deny_unknown_fields, default)]
@@ -260,8 +260,8 @@ impl Product for StagedConfig {
 }
 
 impl StagedConfig {
-    /// Returns people's actions on the run of KubeFleet's own controller, which is created in the state that the file
-    /// gives.
+    /// Returns people's actions on a run that KubeFleet's own controller drives. The run is created in the file's
+    /// state.
     fn acts(
         &self,
         updates: &UpdateRuns,
@@ -304,15 +304,15 @@ impl StagedConfig {
 
 /// An approval that a strategy requests.
 struct AskedApproval<'s> {
-    /// The name of the stage.
+    /// The name of the approval's stage.
     stage: &'s str,
-    /// Whether the approval is requested before the stage, not after the stage.
+    /// Whether the approval is requested before the stage; otherwise it is requested after the stage.
     is_before: bool,
     /// The path of the approval's task in the file.
     field: String,
 }
 
-/// Returns the first approval before and after each stage.
+/// Returns the first approval before and the first approval after each stage.
 fn asked_approvals(strategy: &StrategySpec) -> Vec<AskedApproval<'_>> {
     let mut asked = Vec::new();
     for (index, stage) in strategy.stages.iter().enumerate() {
@@ -334,14 +334,14 @@ fn asked_approvals(strategy: &StrategySpec) -> Vec<AskedApproval<'_>> {
     asked
 }
 
-/// Reports that the experiment does not say when the first of these approvals is given.
+/// Reports that the experiment sets no delay for the first of these approvals.
 fn report_missing_times(
     asked: &[AskedApproval<'_>],
     rules: RuleSet,
     places: &FieldPlaces<'_>,
     context: &mut Context<'_>,
 ) {
-    // As documented, a run requests approvals after stages only.
+    // The documented runs request approvals only after stages.
     let asks_before = rules == RuleSet::Shipped;
     if let Some(first) = asked
         .iter()
@@ -509,7 +509,7 @@ fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, context: &mut
     }
 }
 
-/// Rejects a policy that KubeFleet rejects. Returns whether the policy can be read; otherwise a problem was reported.
+/// Rejects a policy that KubeFleet rejects. Returns whether the policy can be read; if not, a problem was reported.
 fn check_policy(document: &Document, places: &FieldPlaces<'_>, context: &mut Context<'_>) -> bool {
     let read = context.read_from(document, &Path::default(), |error: &ReadError| {
         !matches!(error.kind, Kind::UnknownField { .. })
@@ -523,7 +523,7 @@ fn check_policy(document: &Document, places: &FieldPlaces<'_>, context: &mut Con
     true
 }
 
-/// Returns the field that made a run fail during initialization.
+/// Returns the field that makes a run fail during initialization.
 fn place_of(strategy: &StrategySpec, error: &RunError) -> String {
     let stages = &strategy.stages;
     let (index, field) = match error {
@@ -546,7 +546,7 @@ fn place_of(strategy: &StrategySpec, error: &RunError) -> String {
     }
 }
 
-/// Returns the index of the last stage with a name: of two stages with the same name, the second is the duplicate.
+/// Returns the index of the last stage with this name. If two stages share a name, the second is the duplicate.
 fn last_named(stages: &[StageConfig], name: &str) -> Option<usize> {
     stages.iter().rposition(|stage| stage.name == name)
 }

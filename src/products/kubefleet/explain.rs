@@ -44,7 +44,8 @@ pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> St
     }
 }
 
-/// Returns the text for a run whose state is never `Run`: as shipped, it computes its stages and updates no cluster.
+/// Returns the text for a run whose state is never `Run`. As shipped, such a run computes its stages and updates no
+/// cluster.
 fn never_started(run: &UpdateRun) -> Option<String> {
     let mut states = run.states.iter();
     if states.any(|(_, state)| *state == RunState::Run) {
@@ -63,14 +64,14 @@ fn asks_for_approval(stage: &StageExplanation) -> bool {
     tasks.any(|task| task == "Approval")
 }
 
-/// Returns a line for each run: people's actions on it, and the clusters that it updates.
+/// Returns a line for each run, with people's actions on it and the clusters that it updates.
 fn runs(updates: &UpdateRuns, rules: RuleSet, clusters: &[ClusterSpec]) -> Vec<String> {
     let mut lines = Vec::new();
     for run in &updates.runs {
         let mut states = Vec::new();
         for (after, state) in &run.states {
             states.push(match (rules, state) {
-                // The documented API has no state: a run starts because it exists.
+                // The documented API has no state: a run starts when it is created.
                 (RuleSet::Documented, RunState::Initialize) => format!("starts after {after}"),
                 _ => format!("{state:?} after {after}"),
             });
@@ -135,7 +136,7 @@ pub(super) fn rolling(strategy: &KubeFleetRolling, fleet: Fleet<'_>) -> Strategy
     let summary = format!("KubeFleet's rolling update, {}", by(strategy.rules));
     let clusters = u32::try_from(fleet.len()).expect("a fleet has fewer than 2^32 clusters");
     if fleet.world.release == ReleaseKind::Initial {
-        // No binding is bound yet, so maxSurge allows all of them, and there is nothing to update.
+        // No binding is bound yet, so maxSurge allows all of them and nothing needs an update.
         let lines = vec![format!(
             "a first deployment: all {clusters} clusters get the resources in the first pass; maxUnavailable and \
              maxSurge limit later updates"

@@ -1,19 +1,20 @@
 //! The member clusters as KubeFleet's hub cluster knows them: a binding for each, and the status that the work
 //! generator writes.
 //!
-//! A binding that is rolled has no state of its new resources until the work generator writes one, even if the cluster
-//! is offline (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/workgenerator/controller.go`): first applying,
-//! then Available or not, as the cluster's agent reports.
+//! After its spec is written, a binding has no state of the new resources until the work generator writes one, even if
+//! the cluster is offline (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/workgenerator/controller.go`): first
+//! applying, then Available or not, as the cluster's agent reports.
 //!
-//! KubeFleet has no paused clusters: `paused` has no meaning here. A cluster without an agent is a member that never
-//! receives anything. Left out: the work applier's own checks of what it applied (the agent's delays represent them).
+//! KubeFleet cannot pause clusters, so `paused` has no effect here. A cluster without an agent is a member that never
+//! receives anything. Left out: the work applier's checks of the applied resources (the agent's delays represent
+//! them).
 
 use crate::rollout::kubefleet::{ApplyStrategy, Binding, Bindings, WorkState, binding_name};
 use crate::rollout::{Revision, TargetId};
 use crate::units::SimTime;
 use crate::world::{NEW, WorldSpec};
 
-/// Returns a binding for each of these clusters of a placement, as it is before the release.
+/// Returns a binding for each of these clusters of a placement, in its state before the release.
 pub(super) fn bindings_of(
     world: &WorldSpec,
     placement: &str,
@@ -24,7 +25,7 @@ pub(super) fn bindings_of(
         .collect()
 }
 
-/// Returns the binding of a cluster, as it is before the release.
+/// Returns the binding of a cluster in its state before the release.
 fn binding_of(world: &WorldSpec, placement: &str, index: usize) -> Binding {
     let cluster = &world.clusters[index];
     let target = TargetId(index as u32);
@@ -35,7 +36,7 @@ fn binding_of(world: &WorldSpec, placement: &str, index: usize) -> Binding {
     }
 }
 
-/// Writes a binding's status for the work generator. Returns the binding before and after, if it changed.
+/// Writes a binding's status on behalf of the work generator. Returns the old and new binding if it changed.
 pub(super) fn write_status(
     bindings: &mut Bindings,
     target: TargetId,
@@ -47,14 +48,13 @@ pub(super) fn write_status(
         return None;
     }
     let before = binding.clone();
-    // The time of a condition affects no decision, as a test of the schedulers shows. With the time of the report, a
+    // No decision depends on the time of a condition, as a test of the schedulers shows. With the report's time, a
     // report that repeats the state would look like a change.
     binding.report(SimTime::ZERO, state);
     (before != *binding).then(|| (before, binding.clone()))
 }
 
-/// Returns whether the hub cluster sees the new resources as available in a cluster. `None`: the cluster has no
-/// binding.
+/// Returns whether the hub cluster sees a cluster's new resources as available. `None`: the cluster has no binding.
 pub(super) fn is_done(bindings: &Bindings, target: TargetId) -> Option<bool> {
     bindings
         .get(target)

@@ -39,14 +39,14 @@ pub struct KubeFleetStaged {
     pub version: KubeFleetVersion,
     /// Bugs of the product to reproduce.
     pub upstream_bugs: KubeFleetBugs,
-    /// The product's own configuration, with its defaults. A run of it can be initialized for this fleet.
+    /// The product's own configuration, with its defaults. A run with it can be initialized for this fleet.
     pub strategy: StrategySpec,
-    /// Delay from the request of an approval to the approval. `None`: never.
+    /// Delay from the request of an approval to the approval. `None`: approvals are never given.
     pub approvals: Option<DurationModel>,
     /// The strategy's runs, and the placements that they update.
     pub updates: UpdateRuns,
-    /// Delay from a change until the change can be rolled out: until the snapshot exists, and in a first deployment
-    /// also the placement's bindings.
+    /// Delay from a change until it can be rolled out: until its snapshot exists and, in a first deployment, also the
+    /// placement's bindings.
     pub delay: DurationModel,
 }
 
@@ -57,12 +57,12 @@ pub struct KubeFleetRolling {
     pub rules: RuleSet,
     /// Bugs of the product to reproduce.
     pub upstream_bugs: KubeFleetBugs,
-    /// The number of clusters that the placement requests, at least the number of clusters. `None`: all that match.
+    /// The number of clusters that the placement requests, at least the fleet's size. `None`: all matching clusters.
     pub requested: Option<u32>,
     /// The product's own limits.
     pub config: RollingUpdateConfig,
-    /// Delay from a change until the change can be rolled out: until the snapshot exists, and in a first deployment
-    /// also the placement's bindings.
+    /// Delay from a change until it can be rolled out: until its snapshot exists and, in a first deployment, also the
+    /// placement's bindings.
     pub delay: DurationModel,
 }
 
@@ -86,7 +86,7 @@ impl Strategy for KubeFleetStaged {
         })
     }
 
-    /// Each run has a status with all clusters, and each release by people has its own run.
+    /// Each run has a status with all clusters, and people create a run for each release.
     fn memory_of_target(&self, releases: usize) -> f64 {
         3_500.0 * (self.updates.runs.len() + releases) as f64
     }
@@ -196,10 +196,11 @@ fn edited_strategy(fields: &serde_json::Value) -> Result<StrategySpec, String> {
     Ok(spec.with_defaults())
 }
 
-/// The label that KubeFleet adds to each member cluster: its name (`membercluster_controller.go`, since v0.3.1).
+/// The label that KubeFleet adds to each member cluster; its value is the cluster's name
+/// (`membercluster_controller.go`, since v0.3.1).
 const MEMBER_NAME: &str = "kubernetes-fleet.io/member-name";
 
-/// Returns the clusters as KubeFleet's rules see them, in the fleet's order.
+/// Returns the clusters in the form that KubeFleet's rules use, in the fleet's order.
 pub fn member_clusters(clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
     clusters
         .iter()
@@ -211,7 +212,7 @@ pub fn member_clusters(clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
         .collect()
 }
 
-/// Returns the labels of a member cluster, including KubeFleet's own.
+/// Returns the labels of a member cluster, including the label that KubeFleet adds.
 fn member_labels(name: &str, labels: &Labels) -> Labels {
     let mut labels = labels.clone();
     labels.insert(MEMBER_NAME.to_owned(), name.to_owned());

@@ -1,9 +1,9 @@
 //! The update runs of a strategy in an experiment, and the placements that they update.
 //!
 //! A run is KubeFleet's own object in a file, or defined in the experiment. People create, start, stop and resume it
-//! at times after the release. Changes that the product's admission rejects are rejected here: a state that cannot
-//! follow another one (`apis/placement/v1beta1/stageupdate_types.go`). Settings that would make a run fail before it
-//! begins are rejected as well: another strategy, and a placement or a resource snapshot that does not exist.
+//! at times after the release. State changes that the product's admission rejects are rejected here
+//! (`apis/placement/v1beta1/stageupdate_types.go`). Settings that would make a run fail before it begins are also
+//! rejected: a different strategy, and a placement or resource snapshot that does not exist.
 //!
 //! Left out: runs of different strategies, and clusters that several placements pick.
 
@@ -21,7 +21,7 @@ use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::units::SimDuration;
 use crate::world::{NEW, OLD, ReleaseKind};
 
-/// The name of the only placement if nothing names it.
+/// The name of the only placement, if no name is given.
 const PLACEMENT: &str = "placement";
 
 /// Update runs, and the placements that they update.
@@ -44,7 +44,7 @@ pub struct PlacementMember {
     pub is_unpicked: bool,
 }
 
-/// One run.
+/// An update run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdateRun {
     /// The name of the run.
@@ -53,7 +53,7 @@ pub struct UpdateRun {
     pub placement: usize,
     /// The revision that the run rolls out.
     pub snapshot: Revision,
-    /// States that people set, by their time since the release. The first one creates the run.
+    /// States that people set, with their time since the release. The first state creates the run.
     pub states: Vec<(SimDuration, RunState)>,
 }
 
@@ -90,7 +90,7 @@ impl UpdateRuns {
     }
 }
 
-/// An update run of KubeFleet, from a real file or set here; fields set here override the file.
+/// An update run of KubeFleet, from a real file or set here. Fields set here override the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "UpdateRun"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -107,16 +107,16 @@ pub(crate) struct RunConfig {
     state: Option<RunState>,
     /// Time from the release until the run is created. Default: 0 s.
     after: SimDuration,
-    /// States that people set later, in the order of time.
+    /// States that people set later, in order of time.
     states: Vec<StateChange>,
 }
 
-/// A person sets the state of a run.
+/// A state that a person sets on a run.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct StateChange {
-    /// Time since the release.
+    /// Time from the release until the state is set.
     after: SimDuration,
     /// The new state.
     state: RunState,
@@ -132,17 +132,17 @@ pub(crate) struct PlacementChoice {
     name: String,
     /// The clusters that the placement picks. Default: all.
     clusters: Option<LabelSelector>,
-    /// Selects those of these clusters that the placement no longer picks. A run's delete stage removes their
-    /// resources. Default: none.
+    /// Selects clusters that the placement no longer picks. A run's delete stage removes their resources. Only
+    /// clusters that `clusters` selects count. Default: none.
     unpicked: Option<LabelSelector>,
 }
 
-/// The numbers of the resource snapshots. A placement's first snapshot is 0.
+/// The numbers of the resource snapshots. The first snapshot of a placement is 0.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct ResourceSnapshots {
-    /// The number of the snapshot with the resources that are installed before the release.
+    /// The number of the snapshot that is installed before the release.
     installed: u32,
     /// The number of the release's snapshot. Default: the number after `installed`; 0 in a first deployment.
     release: Option<u32>,
@@ -159,7 +159,7 @@ impl ResourceSnapshots {
     }
 }
 
-/// The settings of runs in an experiment.
+/// The settings for update runs in an experiment.
 pub(super) struct RunsConfig<'c> {
     pub(super) runs: &'c [RunConfig],
     pub(super) placements: &'c [PlacementChoice],
@@ -178,7 +178,7 @@ const UPDATE_RUNS: [ObjectKind; 2] = [
 ];
 
 impl RunsConfig<'_> {
-    /// Checks the runs. `None`: a problem was reported.
+    /// Checks the settings. `None`: a problem was reported.
     pub(super) fn check(&self, context: &mut Context<'_>) -> Option<UpdateRuns> {
         let problems = context.problems.len();
         let mut found = UpdateRuns::default();
@@ -219,7 +219,7 @@ impl RunsConfig<'_> {
         (context.problems.len() == problems).then_some(found)
     }
 
-    /// Reports a run's file that names a strategy other than that of the strategy's file.
+    /// Reports a run's file that names a different strategy than the strategy's file.
     fn check_strategy_name(
         &self,
         named: &str,
@@ -277,7 +277,7 @@ impl RunsConfig<'_> {
         members.into_iter().flatten().collect()
     }
 
-    /// Reports a placement without a name, or with clusters that it cannot have picked earlier.
+    /// Reports a placement that has no name, or whose `unpicked` clusters it cannot have picked earlier.
     fn check_placement(&self, placement: &PlacementChoice, at: &Path, context: &mut Context<'_>) {
         if placement.name.is_empty() {
             context.report(at, "a placement needs a name", "write e.g. `name: app`");
@@ -290,7 +290,7 @@ impl RunsConfig<'_> {
         }
     }
 
-    /// Merges a run of the experiment with the run's file.
+    /// Merges a run in the experiment with the run's file.
     fn update_run(
         &self,
         run: &RunConfig,
@@ -325,8 +325,8 @@ impl RunsConfig<'_> {
         }
     }
 
-    /// Returns the index of the placement that a run names. Without `placements`, the first run may name the only
-    /// placement.
+    /// Returns the index of the placement that a run refers to. Without `placements`, the first run may set the name
+    /// of the only placement.
     fn placement_number(
         &self,
         name: String,
@@ -386,7 +386,7 @@ const IN_FILE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the states that people set; the first state creates the run at `path`.
+/// Returns the states that people set. The first state creates the run at `path`.
 fn states_of(
     run: &RunConfig,
     first: RunState,
@@ -436,12 +436,12 @@ fn checked_selector(
     }
 }
 
-/// Returns whether there is a selector and it selects these labels.
+/// Returns whether a selector exists and selects these labels.
 fn selects(selector: Option<&CheckedSelector>, labels: &Labels) -> bool {
     selector.is_some_and(|selector| selector.matches(labels))
 }
 
-/// Returns whether admission accepts a change of the state.
+/// Returns whether admission accepts the change from one state to another.
 fn may_follow(from: RunState, to: RunState) -> bool {
     use RunState::{Initialize, Run, Stop};
     from == to || matches!((from, to), (Initialize | Stop, Run) | (Run, Stop))

@@ -1,10 +1,10 @@
 //! KubeFleet's staged update runs: what they observe, and how their decisions reach the clusters.
 //!
-//! Every cluster of the fleet is a member cluster with a binding of one placement. One or several runs update them.
-//! All runs of a hub share one worker, so their passes run one after the other (kubefleet-dev/kubefleet at e160c1cd,
-//! `pkg/controllers/updaterun/controller.go`). Two runs of one placement write the same bindings: if one run changes a
-//! cluster that the other run is updating, the other run fails. The content of a binding is described in
-//! [`super::members`].
+//! Every cluster of the fleet is a member cluster with a binding of one placement. One or more runs update the
+//! clusters. All runs of a hub share one worker, so their passes run one after the other (kubefleet-dev/kubefleet at
+//! e160c1cd, `pkg/controllers/updaterun/controller.go`). Two runs of one placement write the same bindings: if one run
+//! changes a cluster that the other run is updating, the other run fails. [`super::members`] describes the content of
+//! a binding.
 //!
 //! A cluster that its placement no longer picks has an unscheduled binding, which the delete stage of a run removes.
 //! Its member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what
@@ -30,7 +30,7 @@ use crate::rollout::{Hold, Revision, TargetId};
 use crate::units::SimTime;
 use crate::world::{ClusterId, NEW};
 
-/// A person's action on a run, identified by its index.
+/// A person's action on a run. The number is the run's index.
 #[derive(Clone, Debug)]
 enum PersonStep {
     /// A person creates the run, or sets its state.
@@ -51,9 +51,9 @@ pub(super) struct StagedController<'s> {
     generator: WorkGenerator,
     /// Whether anything was reported since the last pass.
     is_dirty: bool,
-    /// The rollout that the runs are part of.
+    /// The simulated rollout that contains the runs.
     rollout: Run<'s>,
-    /// The reason why the status of a run cannot be written, so that no run begins.
+    /// The reason why the status of a run cannot be written, which prevents all runs from starting.
     too_large: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl<'s> StagedController<'s> {
         }
     }
 
-    /// Handles another release: a person creates a run of it for the first placement.
+    /// Handles another release: a person creates a run for it on the first placement.
     fn another_run(&mut self, snapshot: Revision) {
         let name = format!("{}-{}", self.strategy.updates.runs[0].name, snapshot.0);
         let run = UpdateRun {
@@ -112,7 +112,7 @@ impl<'s> StagedController<'s> {
         &mut self.bindings[self.strategy.updates.placement_of(cluster.index())]
     }
 
-    /// Notifies all runs of the changed bindings of their placements.
+    /// Notifies all runs of changed bindings in their placements.
     fn observe(&mut self) {
         for (placement, bindings) in self.bindings.iter_mut().enumerate() {
             if bindings.changed().is_empty() {
@@ -130,10 +130,10 @@ impl<'s> StagedController<'s> {
         }
     }
 
-    /// Starts the release: people create runs of a snapshot that exists.
+    /// Starts the release: people create the runs whose snapshot exists.
     fn release(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.runtime.start();
-        // People's delays count from the snapshot of the release.
+        // People's delays count from the time of the release's snapshot.
         let begin = now
             + self
                 .strategy
@@ -169,7 +169,7 @@ impl<'s> StagedController<'s> {
                     }
                 }
             }
-            // The scheduler changes a binding, which wakes no run.
+            // The scheduler changes a binding, which does not wake any run.
             Change::Selected(cluster, false) => {
                 if let Some(binding) = self.bindings_of(*cluster).get_mut(TargetId(cluster.0)) {
                     binding.unschedule();
@@ -259,8 +259,7 @@ impl<'s> StagedController<'s> {
         }
     }
 
-    /// Returns the hold for clusters that have the previously installed resources, because a run has rolled them out
-    /// again.
+    /// Returns the hold for clusters on which a run has rolled out the previously installed resources again.
     fn went_back(&self) -> Option<Hold> {
         let mut count = 0;
         for binding in self.bindings.iter().flat_map(Bindings::iter) {
@@ -278,7 +277,7 @@ impl<'s> StagedController<'s> {
         Some(Hold::new("resourceSnapshotIndex", text))
     }
 
-    /// Returns the rule that blocks a run. The run is named if there are others.
+    /// Returns the rule that blocks a run. The text names the run if there are several.
     fn hold_of(&self, run: &StagedRun<'_>) -> Option<Hold> {
         let hold = run.hold(&self.bindings[run.described.placement]);
         let clusters = &self.rollout.fleet.world.clusters;
@@ -334,7 +333,7 @@ impl Controller for StagedController<'_> {
             return Some(Hold::new("objectSize", reason));
         }
         let existing: Vec<&StagedRun<'_>> = self.runs.iter().filter(|run| run.exists).collect();
-        // A failed run explains nothing while a later run continues.
+        // A failed run is not the reason for a hold while a later run continues.
         let all_over = existing.iter().all(|run| run.scheduler.status().is_over());
         for run in existing {
             if (all_over || !run.scheduler.status().is_over())

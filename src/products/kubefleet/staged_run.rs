@@ -1,8 +1,8 @@
 //! One staged update run in the hub cluster: its scheduler, and the people who create, stop, resume and approve it.
 //!
 //! Changes of a binding's status do not wake a run; it checks its clusters on its own timer (kubefleet-dev/kubefleet
-//! at e160c1cd, `pkg/controllers/updaterun/{controller,execution}.go`). A model decides when an approval is given:
-//! after a delay drawn by the request's name, or never. An approval wakes the run, and so does another `spec.state`.
+//! at e160c1cd, `pkg/controllers/updaterun/{controller,execution}.go`). An approval is given after a delay drawn by
+//! the request's name, or never. An approval wakes the run, as does a change of `spec.state`.
 //!
 //! Left out: the watch delay of people's actions, which is short compared with their own delays.
 
@@ -22,37 +22,37 @@ use crate::units::SimTime;
 use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind};
 
 /// Requests of a new run before its first binding: its finalizer, which meets a conflict and is written again after a
-/// back-off of 5 ms, about the duration of a request; and the status of a run that is initialized.
+/// back-off of 5 ms, about the duration of a request; and the status after initialization.
 const REQUESTS_OF_A_NEW_RUN: usize = 4;
 
 /// The outcome of a pass.
 pub(super) struct PassEnd {
-    /// The time at which the pass's last request is answered.
+    /// The time of the answer to the pass's last request.
     pub(super) end: SimTime,
     /// Approvals that the pass requests, with the times at which they are given.
     pub(super) approvals: Vec<(String, SimTime)>,
-    /// Whether the run is new: its finalizer first met a conflict, whose requests are in this pass.
+    /// Whether the run is new. The pass then includes the requests for its finalizer, which first meets a conflict.
     pub(super) is_new: bool,
-    /// The request to the queue.
+    /// The request for the next pass.
     pub(super) next: QueueRequest,
 }
 
-/// The part of a run's status that its next pass depends on.
+/// The part of a run's status that affects its next pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct RunProgress {
     /// The index of the current stage, or the number of stages while the delete stage runs.
     stage: usize,
-    /// The number of clusters of the stage that are updating.
+    /// The number of clusters in the stage that are updating.
     updating: usize,
-    /// The number of clusters of the stage that have finished.
+    /// The number of clusters in the stage that have finished.
     finished: usize,
     /// The number of clusters that are reported as stuck.
     stuck: usize,
 }
 
-/// One run.
+/// A staged update run.
 pub(super) struct StagedRun<'s> {
-    /// The run as the experiment describes it. The run exists from its first state on.
+    /// The run as described in the experiment. It exists after its first state is set.
     pub(super) described: UpdateRun,
     pub(super) scheduler: StagedUpdateRun,
     pub(super) view: StagedView,
@@ -60,20 +60,20 @@ pub(super) struct StagedRun<'s> {
     pub(super) exists: bool,
     /// The number of pending actions and approvals.
     pub(super) pending: usize,
-    /// Approvals that were given, including those given before their request.
+    /// Approvals that were given, including those given before they were requested.
     given: BTreeSet<String>,
     approvals: Option<&'s DurationModel>,
     /// The approvals that the run requested, in order.
     asked: Vec<String>,
-    /// The rollout that the run is part of.
+    /// The simulated rollout that contains the run.
     rollout: Run<'s>,
-    /// The time from which the cache shows the status that the last pass wrote.
+    /// The time at which the cache shows the status that the last pass wrote.
     fresh_at: Option<SimTime>,
-    /// The progress of the run before the last pass. `None`: it was not initialized.
+    /// The run's progress before the last pass. `None`: the run was not initialized.
     before: Option<RunProgress>,
     /// Whether the last pass requested nothing and wrote nothing.
     wrote_nothing: bool,
-    /// Clusters whose bindings may have changed since its last pass.
+    /// Clusters whose bindings may have changed since the run's last pass.
     pub(super) changed: TargetSet,
 }
 
@@ -133,7 +133,7 @@ impl<'s> StagedRun<'s> {
     }
 
     /// Creates the object or sets its state. Returns whether anything changed: a write without a change keeps the
-    /// generation and wakes no pass.
+    /// generation and does not start a pass.
     pub(super) fn set_state(&mut self, state: RunState) -> bool {
         let changes = !self.exists || self.view.state != state;
         self.exists = true;
@@ -141,7 +141,7 @@ impl<'s> StagedRun<'s> {
         changes
     }
 
-    /// Records a requested approval as given. Returns whether that changes the request.
+    /// Records a requested approval as given. Returns whether the request changes.
     pub(super) fn approved(&mut self, approval: &str) -> bool {
         let request = self.view.approval_requests.get_mut(approval);
         !std::mem::replace(
@@ -152,8 +152,8 @@ impl<'s> StagedRun<'s> {
         )
     }
 
-    /// Applies a person's action: stops or resumes the run, or approves a stage, perhaps before the run requests it.
-    /// Returns whether that changes its object or a request.
+    /// Applies a person's action: stops or resumes the run, or approves a stage, possibly before the run requests it.
+    /// Returns whether the run's object or a request changes.
     pub(super) fn person(&mut self, change: &Change) -> bool {
         match change {
             Change::Stop(is_stopped) => {
@@ -174,7 +174,7 @@ impl<'s> StagedRun<'s> {
         }
     }
 
-    /// Runs one pass on the bindings of the run's placement.
+    /// Runs one pass over the bindings in the run's placement.
     pub(super) fn reconcile(
         &mut self,
         now: SimTime,
@@ -182,7 +182,7 @@ impl<'s> StagedRun<'s> {
         generator: &mut WorkGenerator,
         plane: &mut Plane<'_>,
     ) -> PassEnd {
-        // Each pass requests an approval again until it is accepted, and learns that the request exists.
+        // Each pass requests an approval again until it is given, and finds that the request already exists.
         let open_requests = self
             .view
             .approval_requests
@@ -191,8 +191,8 @@ impl<'s> StagedRun<'s> {
             .count();
         let mut at = generator.client.in_turn(APPROVALS, now, open_requests);
         if self.fresh_at.is_some_and(|fresh| now <= fresh) {
-            // The cache does not show the status that the last pass wrote, so there is a conflict. The next pass sees
-            // what has changed since, such as an approval.
+            // The cache does not show the last pass's status yet, so there is a conflict. The next pass sees anything
+            // that has changed since then, such as an approval.
             self.wrote_nothing = false;
             return PassEnd {
                 end: generator.client.in_turn(RUNS, at, 1),
@@ -244,7 +244,7 @@ impl<'s> StagedRun<'s> {
         }
     }
 
-    /// Returns the time at which an approval that is requested now is given. `None`: never.
+    /// Returns the time at which an approval requested now is given. `None`: it is never given.
     fn given_at(&mut self, now: SimTime, approval: &str, plane: &mut Plane<'_>) -> Option<SimTime> {
         if let Some(ends) = self.scheduler.wait_beside(approval) {
             plane.waits_for_time(now, ends);
@@ -266,7 +266,7 @@ impl<'s> StagedRun<'s> {
         plane.person_acts(now, own)
     }
 
-    /// Returns the progress of the run. `None`: it is not initialized.
+    /// Returns the progress of the run. `None`: the run is not initialized.
     fn progress(&self) -> Option<RunProgress> {
         let run = self.scheduler.status();
         run.initialized?;
@@ -288,8 +288,8 @@ impl<'s> StagedRun<'s> {
         })
     }
 
-    /// Returns true if the run has seen every change, changed nothing, and waits neither for a person nor for a time.
-    /// It waits for updating clusters until they are reported as stuck, because that is what a user would see.
+    /// Returns true if the run has seen every change, changed nothing, and waits neither for a person nor for a timer.
+    /// It waits for updating clusters until they are reported as stuck, because users would see that report.
     pub(super) fn is_idle(&self) -> bool {
         if self.pending > 0 {
             return false;
@@ -314,7 +314,7 @@ impl<'s> StagedRun<'s> {
         self.wrote_nothing && !is_waiting_for_time && (is_stuck || is_deleting)
     }
 
-    /// Returns whether a timed wait of a task after the stage has not elapsed.
+    /// Returns whether a timed wait after the stage has not elapsed.
     fn waits_after_stage(&self, index: usize) -> bool {
         let strategy = self
             .scheduler
@@ -329,7 +329,7 @@ impl<'s> StagedRun<'s> {
     }
 }
 
-/// Sends the requests of an action from `at` on. Returns the time at which the last one is answered.
+/// Sends the requests of an action, starting at `at`. Returns the time at which the last one is answered.
 fn write(
     action: &StagedAction,
     at: SimTime,

@@ -1,8 +1,8 @@
 //! The member clusters that a placement's file picks from the fleet.
 //!
-//! The rules are in `rollout::kubefleet`. An entry of the fleet is a joined member without taints, with the label that
-//! KubeFleet adds. If a policy depends on properties or on the scheduler's ranking, that field affects the rollout and
-//! is not simulated, unless the placement has a status that names its clusters.
+//! The rules are in `rollout::kubefleet`. An entry of the fleet is a joined member without taints and with the label
+//! that KubeFleet adds. A policy field that uses properties or the scheduler's ranking affects the rollout and is not
+//! simulated, unless the placement's status lists its clusters.
 
 use super::super::words::first_names;
 use super::member_clusters;
@@ -22,7 +22,7 @@ pub(super) const PLACEMENTS: [ObjectKind; 2] = [
 
 pub(super) const REFUSED: &str = "KubeFleet refuses this too";
 
-/// Returns the targets in the fleet. `None`: a problem was reported.
+/// Returns the strategy's targets in the fleet. `None`: a problem was reported.
 pub(super) fn of(
     choice: FileChoice<'_>,
     fleet: Fleet<'_>,
@@ -42,7 +42,7 @@ pub(super) fn of(
     else {
         return Some(Targets::All);
     };
-    // Update runs move an external placement, which is rejected as a rolling update.
+    // An external placement is rejected as a rolling update, but update runs support it.
     let is_refused = placement.spec.validate().is_err() || placement.spec.is_external();
     if is_refused || fleet.is_empty() {
         return Some(Targets::All);
@@ -98,7 +98,7 @@ fn schedulable(fleet: Fleet<'_>) -> Vec<SchedulableMember> {
     members
 }
 
-/// Reports why the picked clusters are not known.
+/// Reports the reason why the picked clusters are not known.
 fn report(error: &NotPicked, document: &Document, context: &mut Context<'_>) {
     let help = match error.reason {
         NotPickedReason::UnknownName(_) | NotPickedReason::UnknownStatus => {

@@ -1,18 +1,18 @@
 //! KubeFleet's work generator, which turns a rollout's writes of bindings into work for the clusters.
 //!
-//! A write of a binding's spec wakes it (kubefleet-dev/kubefleet at e160c1cd,
-//! `pkg/controllers/workgenerator/controller.go`). Until its cache shows RolloutStarted, a second write, it requeues
-//! the binding with the rate limiter of controller-runtime. Most bindings lose this race twice, so after its first
-//! hundred requeues a rollout instructs ten clusters a second. Then the generator writes the Work, which the member
-//! agent watches, and the binding's status. A changed status of a Work wakes it again.
+//! A write of a binding's spec wakes the generator (kubefleet-dev/kubefleet at e160c1cd,
+//! `pkg/controllers/workgenerator/controller.go`). Until its cache shows the condition RolloutStarted, which is a
+//! second write, it requeues the binding with controller-runtime's rate limiter. Most bindings are requeued twice, so
+//! after the first hundred requeues a rollout instructs ten clusters per second. Then the generator writes the Work,
+//! which the member agent watches, and the binding's status. A changed status of a Work wakes the generator again.
 //!
 //! Writes of finalizers and statuses carry the binding's version from the cache, and are rejected if the binding has
-//! been written since. Conditions carry the second in which they were made, so the same content in another second is
-//! another version. In a first deployment the hub agent has just started: its cache of member clusters is filled at
-//! the first read, and readers check every 100 ms whether it is full. Left out: a changed Work makes two statuses, and
-//! the second can invalidate a pass's read; all other caches, which a manager fills before its controllers start; a
-//! write that exhausts its retries, which counts as written here and is queued again in the product; and the wait of a
-//! binding that is picked again for `RolloutStarted` of its generation.
+//! been written since. Conditions contain the second of their creation, so equal content written in another second is
+//! another version. In a first deployment the hub agent has just started: the first read fills its cache of member
+//! clusters, and readers check every 100 ms whether it is filled. Left out: the second status of a changed Work, which
+//! can invalidate a pass's read; all other caches, which a manager fills before its controllers start; writes that
+//! exhaust their retries (they count as written here; the product queues them again); and the wait of a binding that
+//! is picked again for the `RolloutStarted` of its new generation.
 
 use std::collections::BTreeSet;
 
@@ -27,56 +27,55 @@ use crate::world::{ApplyFailure, ClusterId, NEW, NOTHING, Report, WorldSpec};
 /// 100 by default. Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
 const WORKERS: usize = 100;
 
-/// The kinds of objects for which the hub agent's client has limits.
+/// The kinds of objects with separate rate limits in the hub agent's client.
 pub(super) const BINDINGS: usize = 0;
 const WORKS: usize = 1;
 pub(super) const RUNS: usize = 2;
 pub(super) const APPROVALS: usize = 3;
 
-/// Interval at which a reader checks whether a cache is full. Source: `syncedPollPeriod` of kubernetes/client-go's
+/// Interval at which a reader checks whether a cache is filled. Source: `syncedPollPeriod` of kubernetes/client-go's
 /// `tools/cache/shared_informer.go`.
 const CACHE_POLL: SimDuration = SimDuration::from_millis(100);
 
-/// Interval at which the hub checks whether a cluster that was cut off has removed its resources. Guess: runs check
-/// every 15 s.
+/// Interval at which the hub checks whether an offline cluster has removed its resources. Guess: runs check every 15
+/// s.
 const REMOVAL_WAIT: SimDuration = SimDuration::from_secs(15);
 
 /// A change that may affect a rollout's controller.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Effect {
-    /// The status of a binding to this revision is written, and the rollout's controller sees it.
+    /// A binding's status for this revision is written, and the rollout's controller sees it.
     Status(ClusterId, Revision, WorkState),
-    /// A binding has another version.
+    /// A binding has a new version.
     Written(ClusterId),
-    /// The agent has removed the resources of its Work: the binding is gone.
+    /// The agent has removed the resources of its Work, so the binding no longer exists.
     Removed(ClusterId),
 }
 
-/// A step of the generator, with its function in `controller.go`.
+/// A step of the generator; the comment names its function in `controller.go`.
 #[derive(Clone, Copy, Debug)]
 enum GeneratorStep {
     /// The caches show a changed spec of a binding, or a changed status of its Work.
     Wake(usize),
-    /// The worker of a binding continues.
+    /// The worker processes the binding again.
     LooksAgain(usize),
-    /// The finalizer of a new binding is answered; the binding was read from the cache at that time
-    /// (`ensureFinalizer`).
+    /// The write of a new binding's finalizer is answered. The time is that of the cache read (`ensureFinalizer`).
     Finalized(usize, SimTime),
     /// The caches show that a binding is marked for deletion (`handleDelete`).
     Deleted(usize),
-    /// A worker sends the status of a binding that it read at that time (`updateBindingStatusWithRetry`).
+    /// A worker sends the status of a binding that it has read (`updateBindingStatusWithRetry`).
     Sends(StatusUpdate),
     /// The status update is answered.
     Answered(StatusUpdate),
     /// The caches show a written status.
     Seen(ClusterId),
-    /// The agent of a cluster has had time to remove the resources of its Work. If it is cut off, the hub checks
-    /// again.
+    /// The hub checks whether a cluster's agent has removed the resources of its Work. It checks again while the
+    /// cluster is cut off.
     LooksForRemoval(ClusterId),
     Effect(Effect),
 }
 
-/// A status update of a binding in flight.
+/// A status update of a binding that is in flight.
 #[derive(Clone, Copy, Debug)]
 struct StatusUpdate {
     cluster: usize,
@@ -94,30 +93,30 @@ struct StatusUpdate {
 struct TrackedBinding {
     /// The revision of the binding's spec.
     spec: Option<Revision>,
-    /// The time from which RolloutStarted of this spec is in the API server. [`SimTime::MAX`]: it is not written.
+    /// The time at which RolloutStarted for this spec is in the API server. [`SimTime::MAX`]: it is not written yet.
     started: Option<SimTime>,
     /// The revision of the binding's Work.
     work: Option<Revision>,
-    /// The last report of the agent about the Work. A Work from before the rollout is available.
+    /// The agent's last report about the Work. A Work from before the rollout is available.
     report: Option<Report>,
-    /// The last status: its revision, its state, and the second in which it was made.
+    /// The last status: its revision, its state, and the second of its creation.
     status: Option<(Revision, WorkState, u64)>,
     /// The time of the last write of the binding.
     written: Option<SimTime>,
-    /// The number of times that the binding's finalizer was rejected.
+    /// The number of rejected writes of the binding's finalizer.
     refused: u32,
 }
 
-/// The times at which the rollout's controller writes a binding.
+/// The times of the writes of a binding by the rollout's controller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpecWrite {
-    /// The time of the write of the spec.
+    /// The time at which the spec is written.
     pub(super) spec: SimTime,
-    /// The time of the write of RolloutStarted in the status. `SimTime::MAX`: not yet.
+    /// The time at which RolloutStarted is written to the status. `SimTime::MAX`: not written yet.
     pub(super) started: SimTime,
 }
 
-/// Returns the bindings of clusters that run the installed revision.
+/// Returns the bindings of clusters before the release, when they run the installed revision.
 fn bindings_before_release(world: &WorldSpec) -> Vec<TrackedBinding> {
     let mut bindings = Vec::new();
     for (index, cluster) in world.clusters.iter().enumerate() {
@@ -144,10 +143,10 @@ fn bindings_before_release(world: &WorldSpec) -> Vec<TrackedBinding> {
 
 /// The work generator of a hub, and the hub agent's client.
 pub(super) struct WorkGenerator {
-    /// The client. The rollout's controller sends its requests through it, too.
+    /// The hub agent's client. The rollout's controller also sends its requests through it.
     pub(super) client: ApiClient,
     pub(super) watch_delay: SimDuration,
-    /// Delay from a write of a status until the rollout's controller takes it into account.
+    /// Delay from a write of a status until it affects the rollout's controller.
     visible_after: SimDuration,
     runtime: Runtime<usize, GeneratorStep>,
     limiter: RateLimiter<usize>,
@@ -155,20 +154,20 @@ pub(super) struct WorkGenerator {
     is_registered: Vec<bool>,
     /// Clusters whose agents ever failed to apply their Work.
     failed: BTreeSet<usize>,
-    /// The time at which the cache of member clusters is full. `None`: it has not been read yet.
+    /// The time at which the cache of member clusters is filled. `None`: the cache has not been read yet.
     members_cached: Option<SimTime>,
 }
 
 impl WorkGenerator {
-    /// Returns the purpose of a pending timer. `None`: another controller owns the timer.
+    /// Returns the purpose of a pending timer. `None`: the timer belongs to another controller.
     pub(super) fn timer_kind(&self, number: u32) -> Option<&'static str> {
         self.runtime
             .timer_kind(number, |_| "steps of the work generator")
     }
 
-    /// Creates the generator of a hub whose clusters run the installed revision. It is the product's second
-    /// controller. The rollout's controller is the first. If that reads bindings from its cache, it has also read the
-    /// member clusters earlier.
+    /// Creates the generator of a hub whose clusters run the installed revision. It is the hub's second controller;
+    /// the first is the rollout's controller. `reads_cache`: the first controller reads bindings from its cache, and
+    /// has therefore already read the member clusters.
     pub(super) fn new(run: &Run<'_>, reads_cache: bool) -> Self {
         let world = run.fleet.world;
         let bindings = bindings_before_release(world);
@@ -189,7 +188,7 @@ impl WorkGenerator {
                 .iter()
                 .map(|cluster| cluster.registered)
                 .collect(),
-            // Before an update, the hub agent has already deployed to the clusters.
+            // Before an update, the hub agent has already deployed to clusters, so its cache is filled.
             members_cached: (reads_cache || bindings.iter().any(|of| of.work.is_some()))
                 .then_some(SimTime::ZERO),
             failed: BTreeSet::new(),
@@ -197,8 +196,8 @@ impl WorkGenerator {
         }
     }
 
-    /// Records a write of a binding by the rollout's controller, answered at `written`: updates of an older version
-    /// are rejected.
+    /// Records a write of a binding by the rollout's controller, answered at `written`. Later updates based on an
+    /// older version are rejected.
     pub(super) fn write_binding(&mut self, cluster: usize, written: SimTime) {
         self.bindings[cluster].written = Some(written);
     }
@@ -219,21 +218,21 @@ impl WorkGenerator {
         self.runtime.step(seen, GeneratorStep::Wake(cluster), plane);
     }
 
-    /// Records that RolloutStarted of a binding is written at `started`, if it was not written before.
+    /// Records that RolloutStarted of a binding is written at `started`, unless it was written before.
     pub(super) fn write_started(&mut self, cluster: usize, started: SimTime) {
         if self.bindings[cluster].started == Some(SimTime::MAX) {
             self.bindings[cluster].started = Some(started);
         }
     }
 
-    /// Returns the time at which RolloutStarted is written for a binding whose spec is written.
+    /// Returns the time at which RolloutStarted is written for a binding with a written spec.
     pub(super) fn started(&self, cluster: usize) -> Option<SimTime> {
         self.bindings[cluster]
             .started
             .filter(|started| *started != SimTime::MAX)
     }
 
-    /// Handles the scheduler's change of a binding's spec: its conditions are written again, with the same content.
+    /// Handles a change of a binding's spec by the scheduler: its conditions are written again with the same content.
     pub(super) fn refresh(&mut self, cluster: usize, now: SimTime, plane: &mut Plane<'_>) {
         let binding = self.bindings[cluster];
         if let Some(revision) = binding
@@ -248,7 +247,7 @@ impl WorkGenerator {
         }
     }
 
-    /// Forgets a binding that is gone.
+    /// Removes the state of a binding that no longer exists.
     pub(super) fn forget(&mut self, cluster: usize) {
         self.bindings[cluster] = TrackedBinding::default();
     }
@@ -313,7 +312,7 @@ impl WorkGenerator {
         None
     }
 
-    /// Deletes the Work of a binding. The agent learns of it and removes the Work's finalizer.
+    /// Deletes the Work of a binding. The agent sees the deletion and removes the Work's finalizer.
     fn delete_work(&mut self, cluster: usize, now: SimTime, plane: &mut Plane<'_>) {
         let id = ClusterId(cluster as u32);
         let deleted = self.client.send(WORKS, now).answered;
@@ -323,7 +322,8 @@ impl WorkGenerator {
             .step(removed, GeneratorStep::LooksForRemoval(id), plane);
     }
 
-    /// Removes the binding if the agent could remove the resources of its Work. Otherwise the hub checks again later.
+    /// Removes the binding if the agent has had the chance to remove the resources of its Work. Otherwise the hub
+    /// checks again later.
     fn look_for_removal(
         &mut self,
         id: ClusterId,
@@ -362,12 +362,12 @@ impl WorkGenerator {
             self.runtime
                 .step(now + CACHE_POLL, GeneratorStep::LooksAgain(cluster), plane);
         } else if binding.work.is_none() {
-            // The binding is new and gets its finalizer. The answer shows the binding as it is in the API server.
+            // A new binding gets its finalizer. The answer contains the binding as it is in the API server.
             let answered = self.client.send(BINDINGS, now).answered;
             self.runtime
                 .step(answered, GeneratorStep::Finalized(cluster, now), plane);
         } else {
-            // A read at the instant at which the write reaches the cache comes before it.
+            // A read at the instant at which a write reaches the cache does not see the write.
             let is_started = match binding.started {
                 None => true,
                 Some(SimTime::MAX) => false,
@@ -377,7 +377,7 @@ impl WorkGenerator {
         }
     }
 
-    /// Writes the finalizer of a new binding, unless the binding was written after it was read.
+    /// Writes the finalizer of a new binding, unless the binding was written after the read.
     fn finalized(&mut self, cluster: usize, read: SimTime, now: SimTime, plane: &mut Plane<'_>) {
         let binding = &mut self.bindings[cluster];
         let is_refused = binding
@@ -439,7 +439,7 @@ impl WorkGenerator {
             plane.instruct(written, ClusterId(cluster as u32), revision);
         }
         if !is_new {
-            // The Work now names another snapshot, which wakes the generator. A new Work does not.
+            // A change of the snapshot in an existing Work wakes the generator; the creation of a Work does not.
             let seen = written + self.watch_delay;
             self.runtime.step(seen, GeneratorStep::Wake(cluster), plane);
         }
@@ -448,7 +448,7 @@ impl WorkGenerator {
             .step(written, GeneratorStep::Sends(update), plane);
     }
 
-    /// Returns the status of a binding that a worker reads now.
+    /// Returns a status update for a binding that a worker reads now.
     fn status(&self, cluster: usize, revision: Revision, now: SimTime) -> StatusUpdate {
         let binding = &self.bindings[cluster];
         let state = match binding.report {
@@ -473,8 +473,8 @@ impl WorkGenerator {
             .step(answered, GeneratorStep::Answered(update), plane);
     }
 
-    /// Writes a binding's status, unless the binding was written after it was read. In that case it is read again, the
-    /// first time immediately (`updateBindingStatusWithRetry`).
+    /// Writes a binding's status, unless the binding was written after the read. In that case the binding is read
+    /// again, the first time immediately (`updateBindingStatusWithRetry`).
     fn answered(&mut self, update: StatusUpdate, now: SimTime, plane: &mut Plane<'_>) {
         let StatusUpdate {
             cluster,

@@ -1,8 +1,8 @@
 //! Rancher Fleet's strategy in an experiment, parsed and checked against the fleet.
 //!
-//! Settings that Fleet itself rejects are rejected here before a run. Three things that Fleet accepts are rejected as
-//! well: a partition set in the experiment that matches no cluster (Fleet keeps it empty), an undefined cluster group,
-//! and an object of another kind instead of a bundle. All three are mistakes that would make the simulation answer a
+//! Settings that Fleet itself rejects are rejected before a run. Three things that Fleet accepts are also rejected: a
+//! partition set in the experiment that matches no cluster (Fleet keeps it empty), an undefined cluster group, and an
+//! object of another kind instead of a bundle. All three are mistakes that would make the simulation answer a
 //! different question.
 
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::rollout::rancher_fleet::{
 };
 use crate::units::SimDuration;
 
-/// Rancher Fleet's `rolloutStrategy`, from a fleet.yaml or set here; fields set here override the file.
+/// Rancher Fleet's `rolloutStrategy`, from a fleet.yaml or set here. Fields set here override the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "RancherFleet"))]
 #[serde(deny_unknown_fields, default)]
@@ -76,7 +76,7 @@ const IN_FILE: [(&str, &str); 6] = [
     ("partitions", "rolloutStrategy.partitions"),
 ];
 
-/// With partitions, their limits; without partitions, their number and their common limit.
+/// With partitions, their limits are tuned. Without partitions, their number and their common limit are tuned.
 const TUNED: [TunedSetting; 4] = [
     TunedSetting::of("partitions.*.maxUnavailable", AT_ONCE),
     TunedSetting {
@@ -90,9 +90,9 @@ const TUNED: [TunedSetting; 4] = [
     TunedSetting::of("maxUnavailablePartitions", &["0", "1", "25%", "50%"]),
 ];
 
-// The control loop of the bundle controller is Kubernetes' own. It has no timer: a pass starts when a deployment is
-// created, deleted or reports a changed status, or when the bundle or a cluster changes; not when the spec of a
-// deployment changes. Its client has no limit (controller-runtime v0.24.1 sets none).
+// The bundle controller uses the usual Kubernetes control loop. It has no timer: a pass starts when a deployment is
+// created, is deleted or reports a changed status, or when the bundle or a cluster changes, but not when the spec of a
+// deployment changes. Its client has no rate limit (controller-runtime v0.24.1 sets none).
 impl Product for RancherFleetConfig {
     const KEY: &'static str = "rancherFleet";
     const TITLE: &'static str = "Rancher Fleet";
@@ -153,10 +153,10 @@ impl Product for RancherFleetConfig {
         let all: Vec<u32> = (0..clusters.len() as u32).collect();
         match Partitioning::new(&strategy, &clusters, &all) {
             Err(error) => report_refusal(&error, &places, context),
-            // The partition is empty only because an error removed a criterion.
+            // This partition matches no cluster only because an invalid criterion was removed.
             Ok(_) if !context.is_untouched(&path.key("partitions")) => {}
             Ok(plan) => {
-                // Fleet accepts a fleet.yaml with an empty partition; `explain` warns about it.
+                // Fleet accepts a fleet.yaml with an empty partition, and `explain` warns about it.
                 if context.is_set(&path.key("partitions")) && !has_partitions {
                     report_empty_partitions(&plan, &strategy, &clusters, &places, context);
                 }
@@ -186,8 +186,8 @@ impl Product for RancherFleetConfig {
     }
 }
 
-/// Reports the first partition that names a cluster group, if no groups are known. Returns whether there is such a
-/// partition.
+/// Reports the first partition that names a cluster group if no groups are known. Returns whether such a partition
+/// exists.
 fn report_unknown_groups(
     strategy: &RolloutStrategy,
     places: &FieldPlaces<'_>,
@@ -208,7 +208,7 @@ fn report_unknown_groups(
     false
 }
 
-/// Reports why Fleet cannot build partitions from a strategy.
+/// Reports the reason why Fleet cannot build partitions from a strategy.
 fn report_refusal(error: &StrategyError, places: &FieldPlaces<'_>, context: &mut Context<'_>) {
     let (field, message) = match error {
         StrategyError::Limit { field, source } => (field.clone(), source.to_string()),
@@ -248,12 +248,12 @@ fn report_empty_partitions(
     }
 }
 
-/// Returns the value at a path of the fleet.yaml, if both exist.
+/// Returns the value at a path in the fleet.yaml, if both exist.
 fn value_at<'d>(document: Option<&'d Document>, path: &Path) -> Option<&'d Value> {
     Some(&document?.tree.get(path)?.value)
 }
 
-/// Returns what a fleet.yaml says about the end of an apply.
+/// Returns how an apply waits, according to a fleet.yaml.
 fn helm_wait(document: Option<&Document>) -> HelmWait {
     let helm = Path::of("helm");
     let timeout = match value_at(document, &helm.key("timeoutSeconds")) {
@@ -269,7 +269,7 @@ fn helm_wait(document: Option<&Document>) -> HelmWait {
     }
 }
 
-/// Returns whether a fleet.yaml gives its chart any values.
+/// Returns whether a fleet.yaml contains values for its chart.
 fn has_helm_values(document: &Document) -> bool {
     let keys = ["values", "valuesFiles", "valuesFrom", "templateValues"];
     keys.iter().any(
@@ -332,7 +332,7 @@ fn other_object(document: &Document) -> Option<Problem> {
     Some(document.at(&Path::of("kind"), message).with_help(help))
 }
 
-/// Returns the criterion that excludes every cluster from a partition, as a path in it, and the reason.
+/// Returns the criterion that excludes every cluster from a partition, as a path in the partition, and the reason.
 fn why_empty(entry: &ManualPartition, clusters: &[FleetCluster]) -> (&'static str, String) {
     if let Some(selector) = &entry.cluster_selector {
         let labels: Vec<&Labels> = clusters.iter().map(|cluster| &*cluster.labels).collect();

@@ -3,20 +3,20 @@
 //! Every cluster of the fleet is a target of one bundle. A report of a cluster's agent becomes the status of its
 //! `BundleDeployment`. A changed status or a created deployment starts a pass; the promotion itself does not
 //! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`). A pass first decides
-//! on all targets. Then it visits the targets with a deployment in the order of the clusters' names, one request after
-//! the other: it deletes the Secret with the Helm values, if the bundle has none, and writes the deployment if it
-//! changes. So a pass that changes nothing costs one request for each target. With Helm values, a pass gets the Secret
-//! of each target that has a deployment before it decides, and a new deployment takes two more requests: its Secret
-//! before, and the Secret's owner after. If the cache does not show that Secret by then, the pass tries to create it
-//! again, which the API server rejects; the pass ends there, without a status. The next pass begins when the cache
-//! shows the new deployment. So a fleet gets its first deployments one by one if the watch delay exceeds the duration
-//! of a request.
+//! for all targets. Then it visits the targets with a deployment in the order of the clusters' names, one request
+//! after the other: it deletes the Secret with the Helm values, if the bundle has none, and writes the deployment if
+//! it changes. A pass that changes nothing therefore costs one request for each target. With Helm values, a pass gets
+//! the Secret of each target that has a deployment before it decides, and a new deployment takes two more requests:
+//! one creates its Secret first, and one sets the Secret's owner afterwards. If the cache does not show the Secret by
+//! then, the pass tries to create it again, which the API server rejects; the pass then ends without writing a status.
+//! The next pass begins when the cache shows the new deployment. If the watch delay exceeds the duration of a request,
+//! each pass therefore creates only one deployment.
 //!
 //! A pass decides on the state in the cache, which lags behind the controller's own writes (`unseen.rs`).
 //!
-//! A second controller, with 50 workers, looks at each deployment that was created or whose status changed, and
-//! patches `status.display` if that is out of date. This is a change of the status, so the bundle controller makes one
-//! more pass after most reports.
+//! A second controller, with 50 workers, handles each deployment that was created or whose status changed, and patches
+//! `status.display` if it is out of date. The patch changes the status, so the bundle controller runs one more pass
+//! after most reports.
 //!
 //! A cluster leaves the workspace when a person deletes its Cluster object. The cluster controller then deletes the
 //! cluster's own bundle and its namespace, and removes its finalizer from the cluster
@@ -61,10 +61,10 @@ const DISPLAY_WORKERS: usize = 50;
 /// The name of the bundle and the GitRepo in the recorded statuses.
 const NAME: &str = "app";
 
-/// Steps other than the passes of the bundle.
+/// Steps of Fleet's controllers other than passes of the bundle controller.
 #[derive(Clone, Copy, Debug)]
 enum FleetStep {
-    /// The caches show a created deployment.
+    /// The caches show a newly created deployment.
     Created(usize),
     /// The caches show a patched display.
     Displayed,
@@ -80,19 +80,18 @@ enum FleetStep {
     Scheduled(usize, bool),
 }
 
-/// The time at which the Secret with a deployment's Helm values was created, and the time at which the deployment
-/// became its owner.
+/// The times at which the Secret with a deployment's Helm values was created and at which it got its owner.
 #[derive(Clone, Copy, Debug)]
 struct ValuesSecret {
     created: SimTime,
     owned: Option<SimTime>,
 }
 
-/// The parts of a deployment that its `status.display` shows.
+/// The part of a deployment that its `status.display` shows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Display {
     state: BundleState,
-    /// Whether the deployment has been applied before.
+    /// Whether the deployment was applied at least once.
     was_applied: bool,
 }
 
@@ -108,7 +107,7 @@ impl Display {
 /// Rancher Fleet's controllers with one bundle.
 pub(super) struct FleetController<'s> {
     scheduler: RancherFleet,
-    /// The bundle and its deployments as the cache shows them.
+    /// The bundle and its deployments, as the cache shows them.
     view: BundleView,
     unseen: UnseenWrites,
     runtime: Runtime<(), FleetStep>,
@@ -119,42 +118,42 @@ pub(super) struct FleetController<'s> {
     rolls_back: bool,
     /// Whether the bundle has Helm values.
     has_values: bool,
-    /// The Secrets with these values, by cluster.
+    /// The Secrets with the Helm values, by cluster.
     secrets: Vec<Option<ValuesSecret>>,
     /// Clusters whose Secrets may be out of date in the cache.
     secrets_behind: BTreeSet<usize>,
     fleet: Fleet<'s>,
-    /// The clusters as the rules see them.
+    /// The clusters in the form that the rules use.
     clusters: Vec<FleetCluster>,
     /// The rank of each cluster in the order of names.
     ranks: Vec<u32>,
-    /// Clusters whose view has changed since the last pass.
+    /// Clusters whose cached state has changed since the last pass.
     changed: TargetSet,
-    /// Clusters that are not targets, or run the wanted version and are ready.
+    /// Clusters that run the wanted version and are ready, or are not targets.
     done: TargetSet,
     /// Clusters whose deployments Fleet counts as unavailable.
     unavailable: TargetSet,
-    /// The targets with a deployment, which passes write, by the rank of their names.
+    /// The targets with a deployment, which passes write, by the rank of their cluster's name.
     attached: TargetSet,
-    /// The content label of each deployment: the bundle's content at the last write of the deployment.
+    /// The content label of each deployment: the bundle's content when the deployment was last written.
     labelled: Vec<Option<Revision>>,
     /// The newest revision whose content is stored in the management cluster.
     stored: Option<Revision>,
-    /// Whether each cluster's resources report that they fail.
+    /// Whether each cluster's resources report a failure.
     degraded: Vec<bool>,
     /// The bundle's status as the last pass wrote it. `None`: there is no bundle yet.
     status: Option<BundleStatus>,
     status_writes: StatusWrites,
     /// Whether the bundle is new and has no finalizer yet.
     is_new: bool,
-    /// Whether a person has already stopped the rollout once: agents that resume check what they have.
+    /// Whether a person has stopped the rollout at least once. After that, agents that resume check their resources.
     was_stopped: bool,
-    /// The second controller: its client and workers, and the display of each deployment.
+    /// The second controller's client, its workers, and the display of each deployment.
     display_client: ApiClient,
     display_workers: WorkerPool,
     displays: Vec<Option<Display>>,
-    /// The cluster controller's client, and for each leaving cluster the time at which the caches show that its
-    /// deployment is gone.
+    /// The cluster controller's client. The next field has, for each leaving cluster, the time at which the caches
+    /// show that its deployment no longer exists.
     cluster_client: ApiClient,
     leaving: BTreeMap<usize, SimTime>,
     windows: ScheduleWindows,
@@ -226,7 +225,7 @@ impl<'s> FleetController<'s> {
         }
     }
 
-    /// Writes an agent's report to the status of its cluster's deployment, unless the deployment was deleted.
+    /// Writes an agent's report to the status of the cluster's deployment, unless the deployment was deleted.
     fn report(&mut self, report: Report, plane: &mut Plane<'_>) {
         let cluster = report.cluster.index();
         let Some(deployment) = self.view.clusters[cluster].deployment.as_mut() else {
@@ -244,7 +243,7 @@ impl<'s> FleetController<'s> {
         }
     }
 
-    /// Runs the second controller for a deployment, which patches the display if it is out of date.
+    /// Runs the second controller for a deployment and patches the display if it is out of date.
     fn display(&mut self, cluster: usize, plane: &mut Plane<'_>) {
         let Some(deployment) = &self.view.clusters[cluster].deployment else {
             return;
@@ -294,7 +293,7 @@ impl<'s> FleetController<'s> {
         self.runtime.add(());
     }
 
-    /// Handles the arrival of a cluster's deletion mark in the caches.
+    /// Handles a cluster's deletion mark, which the caches now show.
     fn leaves(&mut self, cluster: usize, plane: &mut Plane<'_>) {
         let namespace_deleted = self.cluster_client.in_turn(0, plane.now(), 2);
         let gone = self.cluster_client.in_turn(0, namespace_deleted, 1) + self.watch_delay;
@@ -336,7 +335,7 @@ impl<'s> FleetController<'s> {
         self.runtime.add(());
     }
 
-    /// Applies the writes that the cache shows by now.
+    /// Applies the writes that the cache shows now.
     fn see(&mut self, now: SimTime) {
         while let Some(UnseenWrite {
             cluster,
@@ -433,7 +432,7 @@ fn views_before_release(world: &WorldSpec, windows: &ScheduleWindows) -> Vec<Clu
     views
 }
 
-/// Creates the client of one of Fleet's controllers, named after its requests.
+/// Creates the client of one of Fleet's controllers. `name` identifies its requests in the random streams.
 fn client(run: &Run<'_>, name: &'static str) -> ApiClient {
     ApiClient::new(run.control_loop, &run.streams, name).drawing_sums()
 }

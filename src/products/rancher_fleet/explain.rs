@@ -1,4 +1,4 @@
-//! The effects of a `rolloutStrategy` on a fleet: partitions and limits in numbers.
+//! Explains a `rolloutStrategy` for a fleet: partitions and limits in numbers.
 
 use super::RancherFleetStrategy;
 use crate::products::StrategyExplanation;
@@ -6,7 +6,7 @@ use crate::products::words::{by, first_names, table};
 use crate::rollout::RuleSet;
 use crate::rollout::rancher_fleet::{BundleExplanation, FleetCluster, explain as explain_bundle};
 
-/// Maximum number of partitions listed; the rest is counted.
+/// Maximum number of partitions listed; further partitions are only counted.
 const PARTITIONS_SHOWN: usize = 12;
 /// Maximum number of clusters named for each partition.
 const CLUSTERS_SHOWN: usize = 3;

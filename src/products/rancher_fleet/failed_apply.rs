@@ -8,10 +8,11 @@
 //!   `pkg/action/upgrade.go:187`), for 30 s (`pkg/kube/statuswait.go:62`).
 //! - Fleet gives up on an apply permanently if the error contains one of the texts of `deployErrPattern`
 //!   (`internal/cmd/agent/deployer/deployer.go`). Helm 4's texts for a time-out (`context deadline exceeded`) and for
-//!   a rollback (`rollback-on-failure`) are not among them, nor is a rejection by an admission webhook. So `Reconcile`
-//!   returns the error, and controller-runtime retries after 5 ms, doubled up to 1,000 s.
-//! - Meanwhile the condition `Deployed` is False with Helm's error. The applied id stays, so the state is `ErrApplied`
-//!   (`internal/cmd/controller/summary/summary.go`), which counts as unavailable, and no readiness is reported.
+//!   a rollback (`rollback-on-failure`) are not among them, nor is a rejection by an admission webhook. `Reconcile`
+//!   therefore returns the error, and controller-runtime retries after 5 ms, doubled up to 1,000 s.
+//! - During the retries the condition `Deployed` is False with Helm's error. The applied id does not change, so the
+//!   state is `ErrApplied` (`internal/cmd/controller/summary/summary.go`), which counts as unavailable, and no
+//!   readiness is reported.
 //! - Fleet before 0.15 uses Helm 3, whose rollback text is in the pattern and ends the apply. That is not simulated.
 //!
 //! - Among those texts is the refusal of a field of a StatefulSet that must not change (`Forbidden: updates to … spec
@@ -28,7 +29,7 @@ use crate::rollout::rancher_fleet::BundleDeployment;
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, ApplyFailure, ApplyRules, NEW, NOTHING, Report};
 
-/// Duration of a wait that only `atomic` asks for. Source: `DefaultStatusWatcherTimeout` in helm/helm v4.2.3
+/// Duration of Helm's wait if only `atomic` requires it. Source: `DefaultStatusWatcherTimeout` in helm/helm v4.2.3
 /// `pkg/kube/statuswait.go:62`.
 const ATOMIC_WAIT: SimDuration = SimDuration::from_secs(30);
 
@@ -47,7 +48,7 @@ impl HelmWait {
         self.timeout.or(self.atomic.then_some(ATOMIC_WAIT))
     }
 
-    /// Returns the agent of an experiment with this wait.
+    /// Returns the experiment's agent with Helm's wait added.
     pub(super) fn agent(self, described: AgentSpec) -> AgentSpec {
         AgentSpec {
             wait: described.wait || self.limit().is_some(),

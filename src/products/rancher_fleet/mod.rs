@@ -29,20 +29,20 @@ pub use schedules::FleetSchedules;
 pub(crate) use targets::BundleSelection;
 pub use version::FleetVersion;
 
-/// A checked `rolloutStrategy` that yields partitions of its fleet's clusters without an error.
+/// A checked `rolloutStrategy` that divides its fleet's clusters into partitions without an error.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RancherFleetStrategy {
     /// The simulated rule set.
     pub rules: RuleSet,
-    /// The product's own configuration, without fields that its version does not know.
+    /// The product's own configuration, without fields that its version ignores.
     pub strategy: RolloutStrategy,
-    /// Whether statuses compare a deployment with the wanted id, as since 0.16, instead of the deployed id.
+    /// Whether statuses compare a deployment with the wanted id, as Fleet does since 0.16, or with the deployed id.
     pub judges_wanted: bool,
     /// Fields that were ignored, one sentence each.
     pub ignored: Vec<String>,
     /// Whether the bundle has Helm values, so that the controller keeps a Secret for each target.
     pub has_values: bool,
-    /// Whether the fleet.yaml pauses the bundle: nothing is updated until a person resumes it.
+    /// Whether the fleet.yaml pauses the bundle. If so, nothing is updated until a person resumes it.
     pub paused: bool,
     /// How long agents wait in Helm for the workloads to become ready.
     pub helm: HelmWait,
@@ -90,7 +90,7 @@ impl Strategy for RancherFleetStrategy {
         self.helm.agent(described)
     }
 
-    /// A stop pauses the bundle.
+    /// Stopping the rollout pauses the bundle.
     fn takes(&self, change: &Change) -> Result<(), String> {
         match change {
             Change::Stop(_) | Change::Labels(..) => Ok(()),
@@ -117,7 +117,7 @@ impl RancherFleetStrategy {
     }
 }
 
-/// Returns the clusters as Fleet's rules see them, in the fleet's order.
+/// Returns the clusters in the form that Fleet's rules use, in the fleet's order.
 pub fn clusters(fleet: Fleet<'_>) -> Vec<FleetCluster> {
     let mut clusters = Vec::new();
     for cluster in &fleet.world.clusters {

@@ -9,14 +9,14 @@
 use crate::rollout::ObjectCondition;
 use crate::units::{SimDuration, SimTime};
 
-/// A status that was written.
+/// A written status of the bundle.
 struct WrittenStatus {
     at: SimTime,
     conditions: Vec<ObjectCondition>,
 }
 
 impl WrittenStatus {
-    /// Returns the written condition with the same name.
+    /// Returns the written condition with the same type as `wanted`.
     fn same_as(&self, wanted: &ObjectCondition) -> Option<&ObjectCondition> {
         self.conditions
             .iter()
@@ -27,10 +27,10 @@ impl WrittenStatus {
 /// The writes of one bundle's status.
 pub(super) struct StatusWrites {
     watch_delay: SimDuration,
-    /// The times at which the last pass began and at which its status was written.
+    /// The time at which the last pass began, and the time at which its status was written.
     pub(super) began: SimTime,
     pub(super) ended: SimTime,
-    /// The newest status that every pass has in its cache, and all later ones.
+    /// The newest status that every pass has in its cache, followed by all later ones.
     shown: Vec<WrittenStatus>,
 }
 
@@ -44,7 +44,7 @@ impl StatusWrites {
         }
     }
 
-    /// Returns the conditions that the bundle shows after the last pass, which found `found`.
+    /// Returns the conditions that the bundle shows after the last pass, which computed `found`.
     pub(super) fn show(&mut self, found: Vec<ObjectCondition>) -> &[ObjectCondition] {
         let cached = self
             .shown
@@ -69,8 +69,8 @@ impl StatusWrites {
         &self.shown.last().expect("something is shown").conditions
     }
 
-    /// Returns the bundle's condition after a write of `found`. A pass does not write what the cache already shows, so
-    /// the last written value stays.
+    /// Returns the bundle's condition after a write of `found`. A pass does not write a value that the cache already
+    /// shows, so the bundle keeps the last written value.
     fn after_write(&self, found: ObjectCondition) -> ObjectCondition {
         if let (Some(cached), Some(last)) = (self.shown.first(), self.shown.last())
             && cached.same_as(&found) == Some(&found)
@@ -90,7 +90,7 @@ mod tests {
     fn a_field_that_equals_its_value_in_the_cache_is_not_written() {
         let millis = |millis: u64| SimTime::from_nanos(millis * 1_000_000);
         let mut writes = StatusWrites::new(SimDuration::from_millis(5));
-        // Start and end of a pass, the value that it finds, the value shown, and the reason.
+        // Start and end of a pass, the value that it computes, the value that the bundle shows, and the reason.
         let cases = [
             (0, 40, "30", "30", "the first"),
             (100, 140, "29", "29", "it has the first in its cache"),

@@ -1,8 +1,8 @@
 //! The clusters that a fleet.yaml, a Bundle or a HelmOp selects from the fleet.
 //!
-//! The fleet of an experiment represents the targets of the GitRepo. A fleet.yaml can replace them (`overrideTargets`)
-//! and exclude some of their clusters (`doNotDeploy`). A Bundle or a HelmOp has its own targets. The rules are in
-//! `rollout::rancher_fleet`.
+//! The fleet of an experiment represents the targets of the GitRepo. A fleet.yaml can replace these targets
+//! (`overrideTargets`) and exclude some of their clusters (`doNotDeploy`). A Bundle or a HelmOp has its own targets.
+//! The rules are in `rollout::rancher_fleet`.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::rollout::rancher_fleet::{
 };
 use crate::units::counted;
 
-/// An entry of a list of targets, reduced to the fields that select clusters.
+/// An entry in a list of targets, reduced to the fields that select clusters.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct TargetEntry {
@@ -50,7 +50,7 @@ impl From<TargetEntry> for BundleTarget {
     }
 }
 
-/// The fix if cluster groups are not known.
+/// The suggested fix if cluster groups are unknown.
 pub(super) const NAME_GROUPS: &str = "name them: `clusterGroups` or `inventory.clusterGroups`, or --cluster-groups of `fleetsim import`";
 
 /// The lists of a file that select clusters.
@@ -61,7 +61,7 @@ const LISTS: [&str; 4] = [
     "targetRestrictions",
 ];
 
-/// The targets in a file of a bundle, without an experiment.
+/// The targets in a bundle's file, without an experiment.
 #[derive(Debug)]
 pub(crate) struct BundleSelection {
     targets: BundleTargets,
@@ -70,8 +70,8 @@ pub(crate) struct BundleSelection {
 }
 
 impl BundleSelection {
-    /// Reads a file. `None`: it selects nothing by itself, or cannot be read; the check of the strategy reports the
-    /// reason.
+    /// Reads a file. `None`: the file does not select clusters, or cannot be read, which the check of the strategy
+    /// reports.
     pub(crate) fn of_file(source: &Arc<Source>) -> Option<Self> {
         let ReadFile { yaml, .. } = fields::read_file("rancherFleet", source)?;
         let read = Arc::new(source.with_text(yaml));
@@ -100,7 +100,8 @@ impl BundleSelection {
         })
     }
 
-    /// Returns, for each cluster, whether it gets the bundle. `None`: the check of the strategy reports the reason.
+    /// Returns, for each cluster, whether it gets the bundle. `None`: there is a problem, which the check of the
+    /// strategy reports.
     pub(crate) fn choose(
         &self,
         clusters: &[FleetCluster],
@@ -114,7 +115,7 @@ impl BundleSelection {
     }
 }
 
-/// Returns the targets in the fleet. `None`: a problem was reported.
+/// Returns the strategy's targets in the fleet. `None`: a problem was reported.
 pub(super) fn of(
     choice: FileChoice<'_>,
     fleet: Fleet<'_>,
@@ -192,14 +193,14 @@ pub(super) fn included(
     Targets::Chosen(targets)
 }
 
-/// Returns whether the experiment defines the cluster groups, even if there are none.
+/// Returns whether the experiment defines cluster groups, including an empty list.
 pub(super) fn knows_groups(fleet: Fleet<'_>, context: &Context<'_>) -> bool {
     !fleet.groups.is_empty()
         || context.is_set(&Path::of("clusterGroups"))
         || context.is_set(&Path::of("inventory").key("clusterGroups"))
 }
 
-/// Returns the parts of the file that select clusters. `None`: a problem was reported.
+/// Returns the parts of a bundle's file that select clusters. `None`: a problem was reported.
 fn bundle_targets(
     document: &Document,
     kind: BundleKind,
@@ -233,20 +234,20 @@ fn bundle_targets(
     ))
 }
 
-/// Returns whether the file has a list that selects clusters.
+/// Returns whether the file has any list that selects clusters.
 fn has_some_list(document: &Document) -> bool {
     LISTS
         .iter()
         .any(|list| document.tree.get(&Path::of(list)).is_some())
 }
 
-/// Returns whether the file has a list, which may be empty.
+/// Returns whether the file has this list, even if the list is empty.
 fn has_list(document: &Document, list: &str) -> bool {
     let written = document.tree.get(&Path::of(list));
     written.is_some_and(|node| !node.is_empty())
 }
 
-/// Returns the entries of a list; empty if the file lacks the list. `None`: a problem was reported.
+/// Returns the entries of a list; empty if the file lacks it. `None`: a problem was reported.
 fn entries(
     document: &Document,
     list: &str,
@@ -261,7 +262,7 @@ fn entries(
     Some(written.into_iter().map(BundleTarget::from).collect())
 }
 
-/// Returns the path of the lists in the file, for problems.
+/// Returns the path of the lists in the file, for error messages.
 fn place(document: &Document) -> Path {
     let there = LISTS
         .iter()
@@ -278,7 +279,7 @@ fn report_unknown_group(document: &Document, group: &str, context: &mut Context<
     context.problems.push(problem.with_help(NAME_GROUPS));
 }
 
-/// Returns the chosen clusters, with a note on the others. `None`: no cluster is chosen, which is reported.
+/// Returns the chosen clusters, with a note about the others. `None`: no cluster is chosen, which is reported.
 fn chosen(
     document: &Document,
     choices: &[TargetChoice],

@@ -1,9 +1,9 @@
 //! Writes of deployments that the controller's cache does not show yet.
 //!
-//! The bundle controller decides on the state in its cache, and reads the cache again before it writes a deployment
-//! (`createBundleDeployment` in `internal/cmd/controller/reconciler/bundle_controller.go` of rancher/fleet). So a pass
-//! that begins within a watch delay of a write decides on the old deployment. Its own write is rejected while the
-//! cache is behind, and undoes the earlier write if the cache has caught up meanwhile. Left out: conflicts with
+//! The bundle controller bases its decisions on its cache, and reads the cache again before it writes a deployment
+//! (`createBundleDeployment` in `internal/cmd/controller/reconciler/bundle_controller.go` of rancher/fleet). A pass
+//! that begins within a watch delay of a write therefore sees the old deployment. Its own write is rejected while the
+//! cache is behind, and undoes the earlier write if the cache has caught up in the meantime. Left out: conflicts with
 //! statuses that agents write.
 
 use std::collections::VecDeque;
@@ -17,11 +17,11 @@ pub(super) struct UnseenWrite {
     /// The time at which the cache shows the write.
     seen_at: SimTime,
     pub(super) cluster: usize,
-    /// The deployment as written.
+    /// The written deployment.
     pub(super) deployment: BundleDeployment,
 }
 
-/// The writes that the cache does not show yet, in the order of time.
+/// The writes that the cache does not show yet, in order of time.
 #[derive(Debug)]
 pub(super) struct UnseenWrites {
     watch_delay: SimDuration,
@@ -45,17 +45,17 @@ impl UnseenWrites {
         });
     }
 
-    /// Returns the next write that the cache shows at this time.
+    /// Returns the next write that the cache shows by this time.
     pub(super) fn next_seen(&mut self, now: SimTime) -> Option<UnseenWrite> {
         self.writes.pop_front_if(|write| write.seen_at <= now)
     }
 
-    /// Returns the clusters whose deployments are out of date in the cache.
+    /// Returns the clusters whose cached deployments are out of date.
     pub(super) fn clusters(&self) -> impl Iterator<Item = usize> {
         self.writes.iter().map(|write| write.cluster)
     }
 
-    /// Forgets the writes of a cluster whose deployment is gone.
+    /// Drops the writes for a cluster whose deployment no longer exists.
     pub(super) fn forget(&mut self, gone: usize) {
         self.writes.retain(|write| write.cluster != gone);
     }

@@ -1,7 +1,8 @@
-//! Versions of Rancher Fleet whose `rolloutStrategy` differs.
+//! Versions of Rancher Fleet with different `rolloutStrategy` fields.
 //!
-//! Read in the code at v0.12.0 to v0.16.1 (`pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`,
-//! `internal/cmd/controller/target`). v0.12 is left out: there, clusters in no group belong to no manual partition.
+//! Source: the code at v0.12.0 to v0.16.1 (`pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`,
+//! `internal/cmd/controller/target`). v0.12 is left out: there, clusters without a group belong to no manual
+//! partition.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -9,29 +10,29 @@ use serde::Deserialize;
 
 use crate::rollout::rancher_fleet::RolloutStrategy;
 
-/// A minor version of Rancher Fleet, with the fields that it knows.
+/// A minor version of Rancher Fleet.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub enum FleetVersion {
-    /// Without `autoPartitionThreshold` (200) and `maxNew` (50).
+    /// Ignores `autoPartitionThreshold` (always 200) and `maxNew` (always 50).
     #[serde(rename = "0.13")]
     V0_13,
-    /// Like 0.13.
+    /// Same fields as 0.13.
     #[serde(rename = "0.14")]
     V0_14,
-    /// With `autoPartitionThreshold`, without `maxNew` (50).
+    /// Reads `autoPartitionThreshold`; ignores `maxNew` (always 50).
     #[serde(rename = "0.15")]
     V0_15,
-    /// With both. A status compares a deployment with the wanted id (`effectiveDeployment` in `target/target.go`): a
-    /// cluster that waits for its turn is `WaitApplied`; in earlier versions it was `Ready`. The newest release, and
-    /// the source of the recorded rollouts.
+    /// The newest release; reads `autoPartitionThreshold` and `maxNew`. A status compares a deployment with the wanted
+    /// id (`effectiveDeployment` in `target/target.go`): a cluster that waits for its update is `WaitApplied`, not
+    /// `Ready` as in earlier versions. The recorded rollouts are from this version.
     #[default]
     #[serde(rename = "0.16")]
     V0_16,
 }
 
 impl FleetVersion {
-    /// Returns the strategy as this version reads it, and the fields that it does not know and therefore ignores.
+    /// Returns the strategy as this version reads it, and the fields that this version ignores.
     pub(super) fn read(self, mut strategy: RolloutStrategy) -> (RolloutStrategy, Vec<String>) {
         let mut ignored = Vec::new();
         if self < Self::V0_15 && strategy.auto_partition_threshold.take().is_some() {

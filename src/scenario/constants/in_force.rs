@@ -1,8 +1,8 @@
-//! `resolved.yaml`: every setting in force with its origin, for readers who want to trace a result.
+//! `resolved.yaml`: every setting in force with its origin, so that readers can trace a result.
 //!
-//! A setting comes from the experiment file or is a default; a default that describes the world is measured,
-//! documented or a guess. Settings that vary have the file's value and are marked. Left out: the contents of other
-//! files (inventories, manifests and the products' own files), which are copied next to it.
+//! A setting comes from the experiment file or is a default. A default that describes the world is measured,
+//! documented or a guess. Settings that vary have the file's value and are marked as varying. Left out: the contents
+//! of other files (inventories, manifests and the products' own files), which are copied next to it.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use crate::document::problem::Source;
 use crate::document::tree::{Node, Value};
 use crate::products::{PRODUCTS, ProductEntry};
 
-/// Parts of an experiment that are in force even if they are not written.
+/// Sections of an experiment that are in force even if they are not written.
 const ALWAYS: [&str; 6] = [
     "agent",
     "controller",
@@ -26,31 +26,31 @@ const ALWAYS: [&str; 6] = [
     "registry",
 ];
 
-/// Number of steps of a range from its low to its high end.
+/// Number of steps from the low to the high end of a range.
 const RANGE_STEPS: u32 = 40;
 
-/// Parts that belong to each strategy: their defaults are the product's.
+/// Sections that apply to each strategy separately, because their defaults come from the product.
 const OF_STRATEGY: [&str; 2] = ["agent", "controller"];
 
 /// A setting in force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SettingInForce {
-    /// The path in the experiment file.
+    /// The setting's path in the experiment file.
     pub path: String,
-    /// The value, as a person would write it.
+    /// The setting's value, as a user would write it.
     pub value: String,
-    /// The origin as text: a line, or a default.
+    /// The origin of the value as text: a line of the file, or a default.
     pub origin: String,
-    /// Names and values of its entries; for a map only.
+    /// Names and values of the setting's entries, if it is a map.
     pub inside: Vec<(String, String)>,
-    /// The path with `*` for every index, and the key of the product.
+    /// The path with `*` for every index. The key of its product is in the next field.
     place: String,
     product: &'static str,
 }
 
 impl SettingInForce {
-    /// Returns the distinct values from the low to the high end of the constant's range, if there is a constant at
-    /// this place and the value is a plain quantity.
+    /// Returns distinct values from the low to the high end of the constant's range. Empty if the setting has no
+    /// constant or its value is not a plain quantity.
     #[must_use]
     pub fn range(&self) -> Vec<String> {
         let Some(constant) = all().find(|constant| self.is_value_of(constant)) else {
@@ -71,7 +71,7 @@ impl SettingInForce {
         texts.into_iter().unique().collect()
     }
 
-    /// Returns whether a constant of its product is set here, as a plain quantity.
+    /// Returns whether this setting is the value of `constant` for its product, not only its sigma or shape.
     fn is_value_of(&self, constant: &Constant) -> bool {
         constant.is_of(self.product)
             && constant.part == VariedPart::Location
@@ -81,7 +81,7 @@ impl SettingInForce {
                 .any(|place| places::plain(place).replace("[*]", ".*") == self.place)
     }
 
-    /// Returns the setting's line in YAML.
+    /// Returns the setting as a line of YAML.
     fn to_line(&self, indent: &str) -> String {
         let path = scalar(&self.path);
         let value = scalar(&self.value);
@@ -96,21 +96,21 @@ pub struct StrategySettings {
     pub strategy: String,
     /// The key of the strategy's product.
     pub product: &'static str,
-    /// The settings in force.
+    /// The settings in force for the strategy.
     pub settings: Vec<SettingInForce>,
 }
 
-/// All settings of an experiment: the settings of every strategy, then those of each.
+/// All settings of an experiment: those of all strategies, then those of each strategy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SettingsInForce {
-    /// The settings of all strategies.
+    /// The settings that apply to all strategies.
     pub everywhere: Vec<SettingInForce>,
-    /// The settings of each strategy.
+    /// The settings that apply to each strategy separately.
     pub strategies: Vec<StrategySettings>,
 }
 
 impl SettingsInForce {
-    /// Collects the settings. Values after `file_ends` in the source come from `--set`.
+    /// Collects the settings. Values after position `file_ends` in the source come from `--set`.
     pub(crate) fn of(source: &Source, file_ends: usize, tree: &Node) -> Self {
         let newlines: Vec<usize> = source.text.match_indices('\n').map(|(at, _)| at).collect();
         let mut lines = Lines {
@@ -154,7 +154,7 @@ impl SettingsInForce {
         all
     }
 
-    /// Returns the settings as YAML. Keys are paths in the file.
+    /// Returns the settings as YAML, with the settings' paths as keys.
     #[must_use]
     pub fn to_yaml(&self) -> String {
         let mut text = "# Every setting in force, and its origin: a line of the experiment, or a default.\n\
@@ -178,7 +178,7 @@ impl SettingsInForce {
     }
 }
 
-/// Returns the settings below a place, ordered by name; for a choice, the keys that `is_chosen`.
+/// Returns the settings below a schema, ordered by name. For a choice, returns the keys for which `is_chosen` is true.
 fn properties(
     schema: &'static Json,
     is_chosen: &dyn Fn(&str) -> bool,
@@ -209,7 +209,7 @@ fn properties(
 }
 
 struct Lines<'e> {
-    /// The ends of the source's lines.
+    /// The positions of the source's newlines.
     newlines: &'e [usize],
     file_ends: usize,
     tree: &'e Node,
@@ -231,7 +231,7 @@ impl Lines<'_> {
                 written,
             );
         }
-        // Other settings of the product may be in its own file, which has no constants.
+        // Other settings may be in the product's own file, which contains no constants.
         for constant in all().filter(|constant| constant.is_of(product.key)) {
             for place in &constant.places {
                 for ConstantPath { path, .. } in places::paths(self.tree, place, name) {
@@ -296,7 +296,7 @@ impl Lines<'_> {
         }
     }
 
-    /// Adds a value of the file, with its line; for a map, each of its values.
+    /// Adds a value in the file, with its line. For a map, adds each of its values.
     fn written(&mut self, path: &Path, place: &str, node: &Node) {
         let entries = node.entries();
         if !entries.is_empty() && !path.to_string().starts_with("sweep") {
@@ -323,7 +323,7 @@ impl Lines<'_> {
         self.line(&path.to_string(), node, format!("{origin}{varies}"), place);
     }
 
-    /// Returns whether the sweep has the setting at a path, or a setting inside it.
+    /// Returns whether the sweep varies the setting at a path, or a setting inside it.
     fn is_swept(&self, path: &Path) -> bool {
         let Some(sweep) = self.tree.get(&Path::of("sweep")) else {
             return false;
@@ -360,7 +360,8 @@ impl Lines<'_> {
         );
     }
 
-    /// Returns the basis of the constants at a place. A median may be a guess although its sigma is measured.
+    /// Returns the basis of the constants at a place. If there are several, such as a median and its sigma, a guess
+    /// takes precedence.
     fn basis(&self, place: &str) -> Option<Basis> {
         let steps = places::steps(place);
         let mut bases = all()
@@ -400,7 +401,7 @@ impl Lines<'_> {
     }
 }
 
-/// Formats a YAML scalar: unquoted if that is safe, otherwise in quotes.
+/// Formats a YAML scalar, with quotes only if they are needed.
 fn scalar(text: &str) -> String {
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text

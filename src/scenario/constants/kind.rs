@@ -1,4 +1,4 @@
-//! The quantity that a constant measures, with functions to read, change and format its values.
+//! The kind of quantity that a constant has, with functions to parse, change and format its values.
 
 use serde::Deserialize;
 
@@ -9,19 +9,19 @@ use crate::units::display::significant;
 use crate::units::{Bytes, BytesPerSec, Factor, Share, SimDuration, WithUnit};
 use crate::world::{Distribution, Quantity};
 
-/// The quantity that a constant measures, which determines the unit of its numbers.
+/// The kind of quantity that a constant has, which determines the unit of its numbers.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub enum ConstantKind {
-    /// Seconds.
+    /// A duration in seconds.
     Duration,
-    /// Bytes per second, shown in bits.
+    /// A rate in bytes per second, shown in bits per second.
     Link,
-    /// Bytes per second, shown in bytes.
+    /// A rate in bytes per second, shown in bytes per second.
     Throughput,
-    /// Bytes.
+    /// A size in bytes.
     Size,
-    /// From 0 to 1, shown in percent.
+    /// A share from 0 to 1, shown in percent.
     Share,
     /// A number without a unit.
     Number,
@@ -32,9 +32,9 @@ pub enum ConstantKind {
 /// A change of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ValueChange {
-    /// All values of a random quantity are multiplied by this factor.
+    /// Multiplies all values of a random quantity by this factor.
     Factor(f64),
-    /// Another value.
+    /// Replaces the value with this one.
     Value(f64),
 }
 
@@ -48,7 +48,7 @@ impl ValueChange {
 }
 
 impl ConstantKind {
-    /// Returns the unit of its numbers.
+    /// Returns the unit of the constant's numbers.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {
@@ -80,8 +80,8 @@ impl ConstantKind {
         }
     }
 
-    /// Returns the location, the sigma or the shape of a value in a tree. `None`: the value has none, or the user
-    /// measured it.
+    /// Returns the location, the sigma or the shape of a value in a tree. `None`: the value lacks this part, or comes
+    /// from the user's measurements.
     pub(super) fn part_of(self, node: &Node, part: VariedPart) -> Option<f64> {
         match self {
             Self::Duration => part_of_drawn::<SimDuration>(node, part),
@@ -97,7 +97,7 @@ impl ConstantKind {
         }
     }
 
-    /// Returns the value in a tree with a part of it changed.
+    /// Returns the value in a tree with one part changed.
     pub(super) fn changed(
         self,
         node: &Node,
@@ -124,7 +124,7 @@ impl ConstantKind {
 
 fn part_of_drawn<Q: Quantity>(node: &Node, part: VariedPart) -> Option<f64> {
     match (part, reader::read::<Distribution<Q>>(node.clone()).value?) {
-        // A value that the user measured is not a guess.
+        // Values from the user's measurements are not varied.
         (VariedPart::Location, Distribution::Unread(_) | Distribution::Empirical(_)) => None,
         (VariedPart::Location, model) => Some(model.typical().to_number()),
         (VariedPart::Sigma, Distribution::LogNormal { sigma, .. }) => Some(sigma),
@@ -152,7 +152,7 @@ fn drawn<Q: Quantity>(node: &Node, part: VariedPart, change: ValueChange) -> Opt
     Some(Node::of_value(&changed, &node.at))
 }
 
-/// Rounds to three significant digits.
+/// Formats a number with three significant digits.
 pub(in crate::scenario) fn short(number: f64) -> String {
     significant(if number.abs() < 1e-12 { 0.0 } else { number }, 3)
 }

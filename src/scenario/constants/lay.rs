@@ -1,4 +1,4 @@
-//! Writes other values of constants into the tree of an experiment.
+//! Writes changed values of constants into the tree of an experiment.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use crate::document::path::Path;
 use crate::document::tree::Node;
 use crate::products::ProductEntry;
 
-/// The position of a constant in its range.
+/// A position within a constant's range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Level {
-    /// From the value in force (0) to the low end (-1) or the high end (1) of the range.
+    /// The position between the value in force (0) and the low end (-1) or the high end (1) of the range.
     Toward(f64),
-    /// At this share of the range's probability.
+    /// The quantile of the range's distribution.
     Quantile(f64),
 }
 
 impl Level {
-    /// Returns the value at this level of a range around `value`.
+    /// Returns the value at this level of the range `ends` around `value`.
     pub(crate) fn of(self, shape: RangeShape, value: f64, ends: [f64; 2]) -> f64 {
         match self {
             Self::Toward(share) => shape.toward(value, ends[usize::from(share > 0.0)], share.abs()),
@@ -30,30 +30,30 @@ impl Level {
     }
 }
 
-/// Ranges in the experiment that replace a constant's own, in the constant's unit.
+/// Ranges in the experiment that replace the constants' own ranges, in each constant's unit.
 pub(crate) type StatedRanges = BTreeMap<String, [f64; 2]>;
 
 /// A value that was written into a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct LaidValue {
     pub(crate) constant: &'static Constant,
-    /// The place in the experiment, one of the constant's places.
+    /// The path pattern of the value in the experiment, one of the constant's places.
     pub(crate) place: &'static str,
-    /// The value in force.
+    /// The value in force before the change.
     pub(crate) from: f64,
-    /// The ends of the range here.
+    /// The ends of the range at this place.
     pub(crate) ends: [f64; 2],
     /// The written value.
     #[cfg(test)]
     pub(crate) to: f64,
 }
 
-/// A factor at a level of its range.
+/// A factor, and a level in its range.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FactorLevel<'f> {
     pub(crate) factor: &'f ConstantGroup,
     pub(crate) level: Level,
-    /// The range that the experiment states for it, if any.
+    /// The range that the experiment states for the factor, if any.
     pub(crate) stated: Option<[f64; 2]>,
 }
 
@@ -66,8 +66,8 @@ impl<'f> FactorLevel<'f> {
         }
     }
 
-    /// Writes its values into a tree, for one strategy and its product. Returns the written values; none if the
-    /// experiment does not use the factor.
+    /// Writes the factor's values into a tree, for one strategy and its product. Returns the written values. Empty if
+    /// the experiment does not use the factor.
     pub(crate) fn lay(
         &self,
         tree: &mut Node,
@@ -88,7 +88,8 @@ impl<'f> FactorLevel<'f> {
         all
     }
 
-    /// Writes the value of a constant at one path that its place matches. `None`: it has no value there.
+    /// Writes the value of a constant at one path that matches the constant's place. `None`: there is no value at this
+    /// path.
     fn lay_at(
         &self,
         at: &ConstantPath,
@@ -132,7 +133,7 @@ impl<'f> FactorLevel<'f> {
     }
 }
 
-/// Converts an inventory that is written as the name of its file to a map with that file.
+/// Expands the short form `inventory: FILE` to a map with the key `file`.
 fn write_inventory_as_map(tree: &mut Node) {
     let inventory = Path::of("inventory");
     if let Some(node) = tree.get(&inventory)
@@ -148,8 +149,8 @@ fn write_inventory_as_map(tree: &mut Node) {
     }
 }
 
-/// Returns the range around the experiment's own value, with the same relative uncertainty. The value describes
-/// another site or program.
+/// Returns the range around the experiment's own value, with the relative uncertainty of the default, because the
+/// value describes another site or program.
 pub(super) fn ends_around(constant: &Constant, from: f64) -> Option<[f64; 2]> {
     let ends = constant.ends();
     if constant.is_absolute {
@@ -159,7 +160,7 @@ pub(super) fn ends_around(constant: &Constant, from: f64) -> Option<[f64; 2]> {
     Some(ends.map(|end| end * from / default))
 }
 
-/// Writes the levels of factors into a tree, for one strategy.
+/// Writes factors at the given levels into a tree, for one strategy.
 pub(crate) fn lay_all(
     tree: &mut Node,
     strategy: &str,
@@ -174,8 +175,8 @@ pub(crate) fn lay_all(
     }
 }
 
-/// Returns the product whose constants a strategy of the tree uses: its own. A bound uses the constants of the file's
-/// first product, because it is compared with that.
+/// Returns the product whose constants a strategy in the tree uses: its own product. A bound uses the constants of the
+/// first product in the file, because it is compared with that product.
 pub(crate) fn product_of(tree: &Node, strategy: &str) -> Option<&'static ProductEntry> {
     let strategies = tree.get(&Path::of("strategies"))?;
     let own = chosen_product(strategies.get(&Path::of(strategy))?)?;
@@ -199,7 +200,7 @@ fn chosen_product(choice: &Node) -> Option<&'static ProductEntry> {
         .find_map(|(key, _)| crate::products::find(&key.text))
 }
 
-/// Returns whether a shape fits a range: the logarithm needs a low end above 0.
+/// Returns whether the constant's range has a valid shape: a logarithm needs a low end above 0.
 #[cfg(test)]
 pub(super) fn fits(constant: &Constant) -> bool {
     let [low, high] = constant.ends();

@@ -1,9 +1,8 @@
-//! The constants of the model as data: the setting of each in an experiment, its range, and its source or the word
-//! "guess".
+//! The constants of the model as data: each has a setting in experiments, a range, and a source or the word "guess".
 //!
-//! Values are not repeated here. They are read from the defaults of the settings, or from the experiment. The range is
-//! expected to contain the true value for a site, a program or a machine of the kind that the default represents. If
-//! an experiment has its own value, the range scales with it, unless it is absolute.
+//! Values are not repeated here. They are read from the defaults of the settings, or from the experiment. The range
+//! should contain the true value for any site, program or machine of the kind that the default represents. If an
+//! experiment has its own value, the range scales with it, unless it is absolute.
 //!
 //! A constant is varied through its location (the median, mean or bounds of a random quantity, all by one factor) or
 //! through the sigma of a lognormal, which is a separate constant. Left out: correlations between constants, and the
@@ -36,27 +35,28 @@ pub use lay::Level;
 pub(crate) use lay::{FactorLevel, StatedRanges, lay_all, product_of};
 pub(crate) use places::is_setting;
 
-/// One constant of the model, for all products or for some: an entry of `constants.yaml`, which explains the fields.
+/// One constant of the model, for all products or for some of them. It is an entry of `constants.yaml`, which explains
+/// the fields.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Constant {
-    /// Keys of the products that it belongs to; empty: all.
+    /// Keys of the products that have the constant. Empty: all products.
     #[serde(default)]
     pub products: Vec<String>,
-    /// The constant's paths in an experiment; the first one is its name. The part before `|` must exist; the rest is
-    /// created. After `?`, only written values count.
+    /// The constant's path patterns in an experiment; the first one is its name. The part before `|` must exist; the
+    /// rest is created. After `?`, only written values count.
     pub(crate) places: Vec<String>,
-    /// The quantity that the constant measures.
+    /// The kind of quantity that the constant has.
     pub kind: ConstantKind,
-    /// The part of a random quantity that varies.
+    /// The part of the random quantity that the constant is.
     #[serde(default)]
     pub part: VariedPart,
     /// The minimum and the maximum plausible value, as an experiment would write them.
     pub range: [String; 2],
-    /// Whether the range does not scale with the experiment's own value.
+    /// Whether the range is absolute and does not scale with the experiment's own value.
     #[serde(default, rename = "absolute")]
     pub is_absolute: bool,
-    /// The distribution of the values in the range.
+    /// The distribution of values within the range.
     #[serde(default)]
     pub shape: RangeShape,
     /// The evidence for the value.
@@ -68,20 +68,20 @@ pub struct Constant {
     of_crashes: bool,
 }
 
-/// The part of a random quantity that varies.
+/// The part of a random quantity that a constant is.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub enum VariedPart {
     /// All values of the quantity, multiplied by the same factor.
     #[default]
     Location,
-    /// The sigma of a lognormal; other quantities have none.
+    /// The sigma of a lognormal. Other distributions have no sigma.
     Sigma,
-    /// The shape of a Weibull distribution, with a fixed mean; other quantities have none.
+    /// The shape of a Weibull distribution, varied with a fixed mean. Other distributions have no shape.
     Shape,
 }
 
-/// The distribution of the values in a range.
+/// The distribution of values within a range.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub enum RangeShape {
@@ -98,14 +98,14 @@ pub enum RangeShape {
 pub enum Basis {
     /// The value was measured, or calibrated with published measurements.
     Measured,
-    /// A product's source or documentation states it; installations may set another value.
+    /// A product's source or documentation states the value; installations may use another value.
     Documented,
     /// There is no published value.
     Guess,
 }
 
 impl Basis {
-    /// Returns the name in lowercase.
+    /// Returns the name of the part in lowercase.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -117,7 +117,7 @@ impl Basis {
 }
 
 impl RangeShape {
-    /// Returns the name in lowercase.
+    /// Returns the name of the basis in lowercase.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -126,7 +126,7 @@ impl RangeShape {
         }
     }
 
-    /// Returns the value with this share of the range's probability below it.
+    /// Returns the value at the quantile `share` of the range's distribution.
     pub(crate) fn quantile(self, share: f64, [low, high]: [f64; 2]) -> f64 {
         match self {
             Self::LogUniform if low > 0.0 => low * libm::pow(high / low, share),
@@ -134,7 +134,7 @@ impl RangeShape {
         }
     }
 
-    /// Returns the value at this share of the way from `value` towards an end of the range.
+    /// Returns the value at this share of the distance from `value` to an end of the range.
     pub(crate) fn toward(self, value: f64, end: f64, share: f64) -> f64 {
         match self {
             Self::LogUniform if value > 0.0 && end > 0.0 => value * libm::pow(end / value, share),
@@ -144,14 +144,15 @@ impl RangeShape {
 }
 
 impl Constant {
-    /// Returns the path in an experiment, such as `fleet[*].downlink`. Constants of different products may share it.
+    /// Returns the constant's path in an experiment, such as `fleet[*].downlink`. Constants of different products may
+    /// have the same path.
     #[must_use]
     pub fn name(&self) -> String {
         self.name_of(&self.places[0])
     }
 
-    /// Returns the path in an experiment that has its values at these places, such as `inventory.default.downlink` if
-    /// the fleet is an inventory.
+    /// Returns the constant's path in an experiment that has its values at these places, such as
+    /// `inventory.default.downlink` if the fleet is an inventory.
     pub(crate) fn name_at(&self, places: &[&str]) -> String {
         match places.last() {
             Some(last) if !places.contains(&self.places[0].as_str()) => self.name_of(last),
@@ -168,12 +169,12 @@ impl Constant {
         }
     }
 
-    /// Returns whether this is its path at one of its places.
+    /// Returns whether `name` is the constant's path at one of its places.
     fn is_named(&self, name: &str) -> bool {
         self.places.iter().any(|place| self.name_of(place) == name)
     }
 
-    /// Returns the kind of its own numbers: a sigma or a shape has no unit.
+    /// Returns the kind of the constant's own numbers. Unlike the quantity itself, a sigma or a shape has no unit.
     fn own_kind(&self) -> ConstantKind {
         if self.part == VariedPart::Location {
             self.kind
@@ -182,7 +183,7 @@ impl Constant {
         }
     }
 
-    /// Parses a value as an experiment writes it. `None`: it is not a value of this constant.
+    /// Parses a value as an experiment writes it. `None`: the text is not a valid value of this constant.
     pub(crate) fn parse(&self, text: &str) -> Option<f64> {
         self.own_kind().parse(text)
     }
@@ -195,7 +196,7 @@ impl Constant {
             .map(|end| self.parse(end).expect("a test reads every range"))
     }
 
-    /// Returns whether the constant belongs to this product.
+    /// Returns whether this product has the constant.
     fn is_of(&self, product: &str) -> bool {
         self.products.is_empty() || self.products.iter().any(|key| key == product)
     }
@@ -207,7 +208,7 @@ impl Constant {
             .and_then(|node| self.kind.part_of(&node, self.part))
     }
 
-    /// Returns the whole default value as an experiment writes it: `{median: 4 s, sigma: 0.6}`.
+    /// Returns the whole default value as an experiment writes it, such as `{median: 4 s, sigma: 0.6}`.
     pub(crate) fn default_text(&self) -> Option<String> {
         Some(self.default_of_place()?.short_text())
     }
@@ -221,8 +222,8 @@ impl Constant {
         places::default_of(&self.places[0], product)
     }
 
-    /// Returns whether the settings around it use it. `needs` is one of these settings. For example, the time until a
-    /// crash applies only to a container that crashes and never works.
+    /// Returns whether the neighbouring settings make use of the constant. `needs` is one of these settings. For
+    /// example, the time until a crash applies only to containers that crash.
     fn is_used(&self, needs: &Node) -> bool {
         if !self.of_crashes {
             return true;
@@ -232,7 +233,7 @@ impl Constant {
             && kind.is_none_or(|kind| kind.short_text() == "crashes")
     }
 
-    /// Returns the unit of its numbers.
+    /// Returns the unit of the constant's numbers.
     #[must_use]
     pub const fn unit(&self) -> &'static str {
         match self.part {
@@ -241,29 +242,29 @@ impl Constant {
         }
     }
 
-    /// Formats a number in the base unit.
+    /// Formats a number that is in the constant's base unit.
     #[must_use]
     pub fn text(&self, number: f64) -> String {
         self.own_kind().text(number)
     }
 }
 
-/// The constants with the same path, which vary together.
+/// Constants with the same path, which vary together.
 #[derive(Debug)]
 pub struct ConstantGroup {
-    /// The path.
+    /// The common path.
     pub name: String,
-    /// The constant for each group of products.
+    /// The constants, one for each group of products.
     pub rows: Vec<&'static Constant>,
 }
 
-/// Returns all constants, by subject.
+/// Returns all constants, ordered by subject.
 pub fn all() -> impl Iterator<Item = &'static Constant> {
     static ALL: LazyLock<Vec<Constant>> = LazyLock::new(read_all);
     ALL.iter()
 }
 
-/// Reads `constants.yaml`.
+/// Parses `constants.yaml`.
 fn read_all() -> Vec<Constant> {
     let text = include_str!("constants.yaml").to_owned();
     let source = Arc::new(Source::new("constants.yaml", text));
@@ -275,7 +276,7 @@ fn read_all() -> Vec<Constant> {
     }
 }
 
-/// Returns all factors, in the order of their first constants.
+/// Returns all factors, in the order of their first constant.
 pub fn factors() -> &'static [ConstantGroup] {
     static FACTORS: LazyLock<Vec<ConstantGroup>> = LazyLock::new(group_by_path);
     &FACTORS

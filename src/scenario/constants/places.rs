@@ -1,5 +1,5 @@
-//! Places of constants: matches patterns such as `fleet[*]|downlink` with the tree of an experiment, and finds default
-//! values.
+//! Path patterns of constants: matches patterns such as `fleet[*]|downlink` with the tree of an experiment, and finds
+//! default values.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use crate::products::ProductEntry;
 use crate::scenario::schema::schema;
 use crate::world::{DiskClass, RegistryPreset, RuntimeVersion, SiteKind, SiteLink};
 
-/// Returns a place without its marks, such as `fleet[*].downlink`.
+/// Returns a pattern without its marks, such as `fleet[*].downlink`.
 pub(super) fn plain(place: &str) -> String {
     place
         .trim_start_matches('?')
@@ -23,7 +23,7 @@ pub(super) fn plain(place: &str) -> String {
         .to_owned()
 }
 
-/// Returns the steps of a pattern or place: keys, and `*` for all indices of a list or all keys of a map.
+/// Returns the steps of a pattern: keys, and `*` for all indices of a list or all keys of a map.
 pub(super) fn steps(pattern: &str) -> Vec<&str> {
     pattern
         .split(['.', '[', ']', '|'])
@@ -31,14 +31,14 @@ pub(super) fn steps(pattern: &str) -> Vec<&str> {
         .collect()
 }
 
-/// A path that the place of a constant matches.
+/// A path in a tree that matches a constant's pattern.
 pub(super) struct ConstantPath {
     /// The path of the setting that must exist.
     pub(super) needs: Path,
     pub(super) path: Path,
 }
 
-/// Returns the paths in a tree that a place matches. `strategy` replaces `strategies.*`.
+/// Returns the paths in a tree that match a pattern. `strategy` replaces `strategies.*`.
 pub(super) fn paths(tree: &Node, place: &str, strategy: &str) -> Vec<ConstantPath> {
     let (must_be_written, place) = match place.strip_prefix('?') {
         Some(rest) => (true, rest),
@@ -66,17 +66,17 @@ pub(super) fn paths(tree: &Node, place: &str, strategy: &str) -> Vec<ConstantPat
     paths
 }
 
-/// Returns whether the kind of site next to a setting has a value for it.
+/// Returns whether the kind of site next to a setting determines the setting's default.
 fn is_of_site(tree: &Node, path: &Path) -> bool {
     is_of_link(path) && tree.get(&owner(path).key("site")).is_some()
 }
 
-/// Returns whether kinds of sites have values for a setting.
+/// Returns whether a kind of site determines the default of this setting.
 fn is_of_link(path: &Path) -> bool {
     LINK.contains(&&*path.last_key())
 }
 
-/// The settings whose values depend on the kind of site.
+/// The settings whose defaults depend on the kind of site.
 const LINK: [&str; 3] = ["downlink", "rtt", "loss"];
 
 /// Returns the path of the map that contains a setting.
@@ -84,7 +84,7 @@ fn owner(path: &Path) -> Path {
     Path(path.0[..path.0.len().saturating_sub(1)].to_vec())
 }
 
-/// Returns the paths one step below a path, and those below a `via` of the distribution.
+/// Returns the paths one step below a path, including paths below a `via` of the distribution.
 fn below(tree: &Node, path: &Path, step: &str, depth: usize, strategy: &str) -> Vec<Path> {
     let Some(node) = tree.get(path) else {
         return Vec::new();
@@ -109,7 +109,7 @@ fn below(tree: &Node, path: &Path, step: &str, depth: usize, strategy: &str) -> 
     found
 }
 
-/// Returns the default value at a place for a product, as a tree.
+/// Returns a product's default value for a pattern, as a tree.
 pub(super) fn default_of(place: &str, product: &ProductEntry) -> Option<Node> {
     let plain = plain(place);
     let path = steps(&plain);
@@ -121,8 +121,8 @@ pub(super) fn default_of(place: &str, product: &ProductEntry) -> Option<Node> {
     Some(Node::of_value(&json, &(0..0)))
 }
 
-/// Returns the value in force if the tree has none: from the kind of site, the registry's preset, the container
-/// runtime or the class of disk, or else the default.
+/// Returns the value in force if the tree has none. It comes from the kind of site, the registry's preset, the
+/// container runtime, the class of disk, or the default.
 pub(super) fn unwritten(
     tree: &Node,
     place: &str,
@@ -158,7 +158,7 @@ pub(super) fn unwritten(
     default_of(place, product)
 }
 
-/// Returns the settings of [`LINK`] for a kind of site.
+/// Returns the settings in [`LINK`] for a kind of site.
 fn link_of_site(site: SiteKind) -> Json {
     let SiteLink {
         downlink,
@@ -169,7 +169,7 @@ fn link_of_site(site: SiteKind) -> Json {
     json!({ "downlink": downlink, "rtt": rtt, "loss": loss })
 }
 
-/// Returns the value of a setting whose preset is chosen by another setting.
+/// Returns the value of a setting in the preset that another setting selects.
 fn of_choice<C: DeserializeOwned, S: Serialize>(
     choice: &Node,
     spec: impl Fn(C) -> S,
@@ -179,8 +179,8 @@ fn of_choice<C: DeserializeOwned, S: Serialize>(
     spec.get(&Path::of(key)).cloned()
 }
 
-/// Returns whether another setting replaces one that is not written: connections have the rates of a content delivery
-/// network, and nodes without a disk have neither its rate nor its buffer.
+/// Returns whether an unwritten setting has no value because of another one: connections have the rates of a content
+/// delivery network, and nodes without a disk have neither a disk rate nor a buffer.
 pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
     let owner = owner(path);
     let key = path.last_key();
@@ -208,7 +208,7 @@ pub(super) fn whole() -> &'static Json {
     &SCHEMA
 }
 
-/// Returns the schema of the setting at a path, in which `*` stands for an index or a name.
+/// Returns the schema of the setting at a path. `*` stands for any index or name.
 pub(super) fn setting(path: &[&str]) -> Option<&'static Json> {
     let whole = whole();
     let mut schema = whole;
@@ -232,7 +232,7 @@ pub(crate) fn is_setting(path: &str) -> bool {
     !steps.is_empty()
 }
 
-/// Returns the schema one step below another, through references and alternatives.
+/// Returns the schema one step below another one, through references and alternatives.
 fn child(whole: &'static Json, schema: &'static Json, step: &str) -> Option<&'static Json> {
     let target = resolved(whole, schema);
     if let Some(below) = own_child(target, step) {
@@ -249,8 +249,8 @@ fn child(whole: &'static Json, schema: &'static Json, step: &str) -> Option<&'st
     None
 }
 
-/// Returns the schema one step below another, without its alternatives: `*` is any item of a list or any value of a
-/// map.
+/// Returns the schema one step below another one, without its alternatives. `*` stands for any item of a list or any
+/// value of a map.
 fn own_child(schema: &'static Json, step: &str) -> Option<&'static Json> {
     if step != "*" {
         return schema.get("properties")?.get(step);

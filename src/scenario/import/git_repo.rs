@@ -1,6 +1,6 @@
 //! The targets of a Rancher Fleet GitRepo: the clusters of a workspace that get its bundles.
 //!
-//! A bundle of a GitRepo has targets only in the GitRepo's namespace: the clusters that one of `spec.targets` selects.
+//! A GitRepo's bundles have targets only in the GitRepo's namespace: the clusters that any of `spec.targets` selects.
 //! Without `targets`, these are the clusters of the cluster group `default` (`targetsOrDefault` in
 //! `internal/cmd/controller/gitops` of rancher/fleet v0.16.0). Left out: targets that a fleet.yaml adds, and
 //! `targetRestrictions`.
@@ -15,12 +15,12 @@ use crate::rollout::rancher_fleet::{FleetCluster, ManualPartition, groups_of, se
 
 use super::inventory::InventoryCluster;
 
-/// The group that gets the bundles of a GitRepo without targets.
+/// The group of clusters that get the bundles of a GitRepo without targets.
 const DEFAULT_GROUP: &str = "default";
 
 const NAME_GROUPS: &str = "name the file with the groups of its namespace: `inventory.clusterGroups`, or --cluster-groups of `fleetsim import`";
 
-/// The parts of a GitRepo that determine its targets.
+/// The fields of a GitRepo that determine its targets.
 #[derive(Debug, Default, Deserialize)]
 struct GitRepoFile {
     #[serde(default)]
@@ -36,14 +36,14 @@ struct GitRepoMetadata {
 
 #[derive(Debug, Default, Deserialize)]
 struct GitRepoSpec {
-    /// Whether the bundles are paused.
+    /// Whether the GitRepo's bundles are paused.
     #[serde(default)]
     paused: bool,
-    /// The targets, which select clusters like an entry of `partitions`.
+    /// The targets. They select clusters like the entries of `partitions`.
     targets: Option<Vec<ManualPartition>>,
 }
 
-/// Returns a cluster of an inventory as Fleet's rules see it.
+/// Returns a cluster of an inventory in the form that Fleet's rules use.
 pub(crate) fn fleet_cluster(cluster: &InventoryCluster, groups: &[FleetGroup]) -> FleetCluster {
     FleetCluster {
         name: cluster.name.clone(),
@@ -52,7 +52,7 @@ pub(crate) fn fleet_cluster(cluster: &InventoryCluster, groups: &[FleetGroup]) -
     }
 }
 
-/// A GitRepo from a separate file.
+/// A GitRepo that was read from a separate file.
 #[derive(Debug)]
 pub(crate) struct GitRepo {
     document: Document,
@@ -60,13 +60,13 @@ pub(crate) struct GitRepo {
 }
 
 impl GitRepo {
-    /// Reads the file that the value at `path` of the experiment names. `None`: a problem was reported.
+    /// Reads the GitRepo file named by the value at `path` in the experiment. `None`: a problem was reported.
     pub(crate) fn read(name: &str, path: &Path, context: &mut Context<'_>) -> Option<Self> {
         let document = context.document(name, path)?;
         Self::of(document, context)
     }
 
-    /// Reads a document. `None`: a problem was reported.
+    /// Reads a GitRepo from a document. `None`: a problem was reported.
     pub(crate) fn of(document: Document, context: &mut Context<'_>) -> Option<Self> {
         let kind = document.text(&Path::of("kind")).unwrap_or_default();
         if kind != "GitRepo" {
@@ -84,7 +84,7 @@ impl GitRepo {
             context.problems.push(problem.with_help(help));
             return None;
         }
-        // Only the fields above are read from the object.
+        // Only the fields of `GitRepoFile` are read from the object.
         let file = context.read_from(&document, &Path::default(), |error| !error.is_of_key())?;
         Some(Self { document, file })
     }
@@ -99,7 +99,7 @@ impl GitRepo {
         self.file.spec.paused
     }
 
-    /// Returns the first cluster group that a target names and that is not in `groups`.
+    /// Returns the first cluster group that a target names but that is not in `groups`.
     pub(crate) fn unknown_group(&self, groups: &[FleetGroup]) -> Option<&str> {
         let named = self
             .file
@@ -113,7 +113,7 @@ impl GitRepo {
             .find(|name| groups.iter().all(|(group, _)| group.name != *name))
     }
 
-    /// Returns the targets among the clusters of the workspace. `None`: a problem was reported.
+    /// Returns the workspace's clusters that are targets. `None`: a problem was reported.
     pub(crate) fn targets<'c>(
         &self,
         clusters: Vec<&'c InventoryCluster>,

@@ -3,7 +3,7 @@
 //! Only the fields of a `Cluster` that affect a rollout are read (`pkg/apis/fleet.cattle.io/v1alpha1/cluster_types.go`
 //! of rancher/fleet at 3b2c622): `metadata.name`, `.namespace` and `.labels`, `spec.paused`, `status.namespace`, and
 //! whether and when an agent has reported (`status.agent.lastSeen`, `status.display.state`; older versions wrote
-//! `status.agent.readyNodes` and `nonReadyNodes`). It does not contain links.
+//! `status.agent.readyNodes` and `nonReadyNodes`). The objects do not contain links.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,27 +29,27 @@ use crate::scenario::worded::WordedProblem;
 /// The information about one cluster in an inventory.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct InventoryCluster {
-    /// Fleet's workspace.
+    /// Fleet's workspace, which is the cluster's namespace.
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) paused: bool,
     pub(crate) registered: bool,
-    /// Whether the cluster is offline when the rollout starts; only a table contains this.
+    /// Whether the cluster is offline when the rollout starts. Only tables contain this.
     pub(crate) offline: bool,
     /// The time of the agent's last report, in RFC 3339.
     pub(crate) last_seen: Option<String>,
-    /// The nodes and the link in the inventory; only tables have links.
+    /// The nodes and the link in the inventory. Only tables contain links.
     pub(crate) link: LinkFields,
 }
 
-/// Fleet's workspace of downstream clusters; the management cluster itself is in `fleet-local`.
+/// Fleet's default workspace for downstream clusters. The management cluster itself is in `fleet-local`.
 const DEFAULT_WORKSPACE: &str = "fleet-default";
 
-/// A cluster of Fleet as kubectl prints it.
+/// A Fleet cluster as kubectl prints it.
 pub(crate) type ClusterObject = KubeObject<ClusterJsonSpec, ClusterJsonStatus>;
 
-/// A cluster group of Fleet as kubectl prints it.
+/// A Fleet cluster group as kubectl prints it.
 pub(crate) type GroupObject = KubeObject<GroupJsonSpec, IgnoredPart>;
 
 /// The relevant part of a cluster's specification.
@@ -85,7 +85,7 @@ pub(crate) struct GroupJsonSpec {
     selector: Option<LabelSelector>,
 }
 
-/// Reads clusters, at least one.
+/// Reads the clusters in a file, at least one.
 ///
 /// # Errors
 /// Returns all problems of the file.
@@ -103,7 +103,7 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
     Ok(of_objects(&objects))
 }
 
-/// Reads the cluster groups of a workspace, of which there may be none.
+/// Reads the cluster groups in a workspace. There may be none.
 ///
 /// # Errors
 /// Returns all problems of the file.
@@ -115,8 +115,8 @@ pub(crate) fn groups(source: &Arc<Source>, space: &str) -> Result<Vec<FleetGroup
     ))
 }
 
-/// Returns the groups that can have clusters of a workspace, with their selectors: a group has members only in its own
-/// namespace. If the clusters or the group have no namespace, it is assumed to be the same.
+/// Returns the groups that can contain clusters of a workspace, with their selectors. A group has members only in its
+/// own namespace. If the clusters or the group have no namespace, the namespaces are assumed to be equal.
 pub(crate) fn groups_of_workspace(objects: Vec<GroupObject>, space: &str) -> Vec<FleetGroup> {
     let mut groups = Vec::new();
     for object in objects {
@@ -133,11 +133,10 @@ pub(crate) fn groups_of_workspace(objects: Vec<GroupObject>, space: &str) -> Vec
     groups
 }
 
-/// The state of a cluster while its agent has never reported.
+/// The displayed state of a cluster whose agent has never reported.
 const NEVER_REPORTED: &str = "WaitCheckIn";
 
-/// Returns the clusters of one file. If some clusters have `status.agent`, those without it have no agent that
-/// reports.
+/// Returns the clusters in one file. If some clusters have `status.agent`, those without it count as having no agent.
 pub(crate) fn of_objects(objects: &[ClusterObject]) -> Vec<InventoryCluster> {
     let has_agents = objects.iter().any(|object| object.status.agent.is_some());
     objects
@@ -147,8 +146,8 @@ pub(crate) fn of_objects(objects: &[ClusterObject]) -> Vec<InventoryCluster> {
 }
 
 impl ClusterJsonStatus {
-    /// Returns whether an agent reports. Fleet creates the namespace of a cluster earlier. `has_agents`: the file
-    /// shows whether agents report.
+    /// Returns whether an agent reports. The existence of the cluster's namespace is not sufficient, because Fleet
+    /// creates it earlier. `has_agents`: whether the file shows which agents report.
     fn is_registered(&self, has_agents: bool) -> bool {
         let never = self.display.state.as_deref() == Some(NEVER_REPORTED);
         let reports = match &self.agent {
@@ -195,14 +194,14 @@ impl InventoryCluster {
     }
 }
 
-/// Settings of clusters, each as in a group of `fleet`.
+/// Settings of clusters, with the same fields as a group of `fleet`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct LinkFields {
-    /// Worker nodes; drawn for each cluster, rounded, at least one.
+    /// Number of worker nodes; drawn for each cluster, rounded, at least one.
     pub(crate) nodes: Option<FactorModel>,
-    /// The kind of site: the defaults of `downlink`, `rtt`, `loss` and `gaps`.
+    /// The kind of site, which sets the defaults of `downlink`, `rtt`, `loss` and `gaps`.
     pub(crate) site: Option<SiteKind>,
     /// Total rate at which a cluster's nodes can receive from outside; drawn for each cluster.
     pub(crate) downlink: Option<RateModel>,
@@ -210,17 +209,17 @@ pub(crate) struct LinkFields {
     pub(crate) rtt: Option<DurationModel>,
     /// Share of segments lost on the way from the registry, which limits each connection.
     pub(crate) loss: Option<Share>,
-    /// Seconds in which nothing arrives over its link.
+    /// Gaps in which nothing arrives over the cluster's link.
     pub(crate) gaps: Option<GapSpec>,
-    /// The shared link in front of the cluster: a name of `regions`.
+    /// The shared link in front of the cluster: a name in `regions`.
     pub(crate) region: Option<String>,
-    /// Index of that link.
+    /// Index of the shared link in `regions`.
     #[serde(skip)]
     pub(crate) region_index: Option<usize>,
 }
 
 impl LinkFields {
-    /// Copies the fields that are set here to a cluster.
+    /// Copies the fields that are set to a cluster.
     pub(crate) fn apply(&self, cluster: &mut ClusterSpec) {
         fn set<T: Clone>(to: &mut T, from: &Option<T>) {
             if let Some(from) = from {
@@ -239,11 +238,11 @@ impl LinkFields {
     }
 }
 
-/// Returns a workspace and its clusters, which are targets: a bundle's targets are in its own namespace.
+/// Returns a workspace and its clusters, which are the targets, because a bundle's targets are in its own namespace.
 ///
 /// # Errors
 /// Returns an error if the `wanted` workspace does not exist, or if none is requested and there are several. `choose`
-/// says how to choose one.
+/// is the advice on choosing one.
 pub(crate) fn of_workspace<'c>(
     clusters: &'c [InventoryCluster],
     wanted: Option<&str>,
@@ -280,7 +279,8 @@ pub(crate) fn of_workspace<'c>(
     Ok((space, own))
 }
 
-/// Returns the objects of a list, a bare array or a single object, each of the right kind and with a unique name.
+/// Returns the objects of a list, a bare array or a single object. Each must be of the right kind and have a unique
+/// name.
 fn objects<Spec, Status>(
     source: &Arc<Source>,
     kind: &str,

@@ -1,11 +1,11 @@
 //! Image manifests as `crane manifest` prints them: OCI and Docker schema 2.
 //!
 //! A layer's `size` is its compressed size, which is transferred. If its media type is uncompressed, its size on disk
-//! is the same; otherwise the manifest does not contain it, and it is estimated elsewhere.
+//! equals `size`. Otherwise the manifest does not contain the size on disk, and it is estimated elsewhere.
 //!
-//! Artifacts that a container runtime would not run as an image are rejected: artifacts of other kinds, layers that it
-//! does not unpack, and invalid digests. Layers with `urls` are not downloaded from the registry (containerd
-//! `core/remotes/docker/fetcher.go` tries the URLs first), which is not simulated.
+//! Artifacts that a container runtime would not run as an image are rejected: artifacts of other kinds, layers that
+//! the runtime does not unpack, and invalid digests. Layers with `urls` are not downloaded from the registry
+//! (containerd `core/remotes/docker/fetcher.go` tries the URLs first), which is not simulated.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::document::problem::{OrProblem, Problem, Source};
 use crate::document::wording::Wording;
 use crate::units::Bytes;
 
-/// Maximum size of a layer: 10^13 bytes, a thousand times the largest layer found on public registries.
+/// Maximum size of a layer in bytes: 10^13, a thousand times the largest layer found on public registries.
 pub(crate) const MOST_LAYER_BYTES: u64 = 10_000_000_000_000;
 
 /// The information about an image in a manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Manifest {
     pub(crate) config: Bytes,
-    /// The layers, bottom first.
+    /// The layers, from bottom to top.
     pub(crate) layers: Vec<ManifestLayer>,
 }
 
@@ -33,10 +33,10 @@ pub(crate) struct Manifest {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ManifestLayer {
     pub(crate) digest: String,
-    /// Compressed bytes, as transferred.
+    /// Compressed size, which is transferred.
     pub(crate) size: Bytes,
     pub(crate) packing: LayerPacking,
-    /// Bytes on disk, which people may write next to the size.
+    /// Size on disk in bytes, which users may write next to `size`.
     pub(crate) uncompressed: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ struct ManifestJson {
     artifact_type: Option<String>,
     config: Option<BlobJson>,
     layers: Option<Vec<BlobJson>>,
-    /// The entries of an index or manifest list, which has no layers.
+    /// The entries of an index or manifest list, which has no layers itself.
     manifests: Option<Vec<PlatformEntry>>,
     /// The layers in Docker's schema 1.
     #[serde(rename = "fsLayers")]
@@ -59,15 +59,15 @@ struct ManifestJson {
 struct BlobJson {
     digest: String,
     uncompressed: Option<u64>,
-    /// Kept as it is written, because an invalid size must be reported with the digest.
+    /// The size as written, because an invalid size must be reported together with the digest.
     size: serde_json::Value,
     #[serde(rename = "mediaType")]
     media_type: Option<String>,
-    /// The URLs from which the layer is downloaded instead of the registry.
+    /// The URLs from which the layer is downloaded instead of from the registry.
     urls: Option<Vec<String>>,
 }
 
-/// An entry of an index, with the platform of its manifest.
+/// An entry of an index: a manifest and its platform.
 #[derive(Deserialize)]
 pub(crate) struct PlatformEntry {
     pub(crate) platform: Option<ImagePlatform>,
@@ -75,8 +75,8 @@ pub(crate) struct PlatformEntry {
 }
 
 impl PlatformEntry {
-    /// Returns the platform of its image. `None`: it names none, or its manifest is an attestation, which does not
-    /// run. BuildKit lists attestations as `unknown/unknown`, with an annotation.
+    /// Returns the platform of the entry's image. `None`: the entry has no platform, or its manifest is an
+    /// attestation, which cannot run. BuildKit lists attestations as `unknown/unknown`, with an annotation.
     pub(crate) fn runnable(&self) -> Option<&ImagePlatform> {
         let platform = self.platform.as_ref()?;
         let is_unknown = platform.os == "unknown" && platform.architecture == "unknown";
@@ -100,7 +100,7 @@ pub(crate) fn is_attestation(manifest: &serde_json::Value) -> bool {
     })
 }
 
-/// A platform of an index.
+/// A platform in an index.
 #[derive(Deserialize)]
 pub(crate) struct ImagePlatform {
     os: String,
@@ -109,7 +109,7 @@ pub(crate) struct ImagePlatform {
 }
 
 impl ImagePlatform {
-    /// Returns the name, such as `linux/arm64/v8`.
+    /// Returns the name of the platform, such as `linux/arm64/v8`.
     pub(crate) fn name(&self) -> String {
         let variant = self
             .variant
@@ -119,12 +119,12 @@ impl ImagePlatform {
         format!("{}/{}{variant}", self.os, self.architecture)
     }
 
-    /// Returns whether this is the wanted platform; a variant that is not requested is ignored.
+    /// Returns whether this is the wanted platform. The variant is ignored unless `wanted` contains one.
     pub(crate) fn is(&self, wanted: &str) -> bool {
         self.name() == wanted || format!("{}/{}", self.os, self.architecture) == wanted
     }
 
-    /// Returns the names of the platforms of an index.
+    /// Returns the names of the platforms in an index.
     pub(crate) fn names<'p>(entries: impl Iterator<Item = &'p PlatformEntry>) -> Vec<String> {
         entries
             .filter_map(PlatformEntry::runnable)
@@ -165,7 +165,7 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
     }
 }
 
-/// Returns the problem of a file that is not the manifest of an image with layers.
+/// Returns the problem with a file that is not the manifest of an image with layers.
 fn other_content(json: &ManifestJson, source: &Arc<Source>) -> Option<Problem> {
     if let Some(platforms) = &json.manifests {
         return Some(index_of_platforms(platforms, source));
@@ -192,7 +192,7 @@ fn other_content(json: &ManifestJson, source: &Arc<Source>) -> Option<Problem> {
     Some(source.at(0..0, "", message).with_help(help))
 }
 
-/// A media type in a manifest, with its field.
+/// A media type in a manifest, and the field that contains it.
 struct TypedField<'m> {
     field: String,
     media_type: &'m str,
@@ -203,7 +203,7 @@ impl ManifestJson {
         self.config.as_ref()?.media_type.as_deref()
     }
 
-    /// Returns the media types that describe the contents, in the order of precedence.
+    /// Returns the media types that describe the contents, in order of precedence.
     fn types(&self) -> Vec<TypedField<'_>> {
         let mut types = Vec::new();
         if let Some(media_type) = &self.artifact_type {
@@ -230,7 +230,7 @@ impl ManifestJson {
     }
 }
 
-/// Returns the problem of a manifest that is not for an image.
+/// Returns the problem with a manifest that is not for an image.
 fn artifact(json: &ManifestJson, source: &Arc<Source>) -> Option<Problem> {
     let types = json.types();
     for typed in &types {
@@ -248,7 +248,7 @@ fn not_an_image(artifact: OtherArtifact, typed: &TypedField<'_>, source: &Arc<So
         format!("{} (`{}`)", artifact.message(), typed.media_type),
         artifact.message(),
     );
-    // A type of an artifact may also be the type of its layers.
+    // The media type of an artifact may also be the type of its layers.
     let key = source.find_json_string(&typed.field);
     let place = source.find_json_string_after(key.end, typed.media_type);
     source
@@ -256,7 +256,7 @@ fn not_an_image(artifact: OtherArtifact, typed: &TypedField<'_>, source: &Arc<So
         .with_help(artifact.help())
 }
 
-/// Returns the problem of an index, which lists manifests.
+/// Returns the problem with an index, which lists manifests.
 fn index_of_platforms(platforms: &[PlatformEntry], source: &Arc<Source>) -> Problem {
     let names = ImagePlatform::names(platforms.iter());
     if names.is_empty() {
@@ -280,7 +280,7 @@ fn index_of_platforms(platforms: &[PlatformEntry], source: &Arc<Source>) -> Prob
     source.at(0..0, "", message).with_help(help)
 }
 
-/// Returns a layer in a field of the manifest, as a runtime pulls it from the registry.
+/// Returns the layer in a field of the manifest, as a runtime would pull it from the registry.
 fn layer_of(blob: &BlobJson, field: &str, source: &Arc<Source>) -> OrProblem<ManifestLayer> {
     let media_type = blob.media_type.as_deref();
     let Some(packing) = LayerPacking::of(media_type) else {
@@ -301,7 +301,7 @@ fn layer_of(blob: &BlobJson, field: &str, source: &Arc<Source>) -> OrProblem<Man
     })
 }
 
-/// Returns the problem of a layer that no container runtime unpacks.
+/// Returns the problem with a layer that no container runtime unpacks.
 fn not_unpacked(media_type: &str, field: &str, source: &Arc<Source>) -> Problem {
     let message = Wording::quoting(
         format!("no container runtime unpacks a layer of the type `{media_type}`"),
@@ -315,7 +315,7 @@ fn not_unpacked(media_type: &str, field: &str, source: &Arc<Source>) -> Problem 
     )
 }
 
-/// Returns the problem of a layer that is not downloaded from the registry.
+/// Returns the problem with a layer that is not downloaded from the registry.
 fn from_elsewhere(url: &str, field: &str, source: &Arc<Source>) -> Problem {
     let message = Wording::quoting(
         format!(
@@ -334,8 +334,8 @@ fn from_elsewhere(url: &str, field: &str, source: &Arc<Source>) -> Problem {
     )
 }
 
-/// Returns the problems of layers with the same digest as an earlier one but another size: they cannot have the same
-/// bytes.
+/// Returns the problems with layers that have the same digest as an earlier one but another size, because equal
+/// digests mean equal bytes.
 fn contradictions(layers: &[ManifestLayer], source: &Arc<Source>) -> Vec<Problem> {
     let mut sizes: HashMap<&str, Bytes> = HashMap::new();
     let mut problems = Vec::new();
@@ -395,8 +395,8 @@ fn size_of(blob: &BlobJson, field: &str, source: &Arc<Source>) -> OrProblem<Byte
 }
 
 /// Returns whether a digest is an algorithm followed by an encoded hash, as in the OCI image specification. SHA-2
-/// digests have no capital letters. Their length, and letters after `f`, are not checked, so that people can make up
-/// digests.
+/// digests have no capital letters. Their length and the use of letters after `f` are not checked, so that users can
+/// invent digests.
 fn is_digest(digest: &str) -> bool {
     let Some((algorithm, encoded)) = digest.split_once(':') else {
         return false;

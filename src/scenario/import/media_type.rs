@@ -1,8 +1,8 @@
 //! Media types of an image manifest: layers that a container runtime can unpack, and artifacts that are not images.
 //!
-//! Layers: the OCI image specification 1.1 (`layer.md`) and Docker's schema 2, as containerd's
-//! `core/images/mediatypes.go` reads them. Configs: image configs, and the default values that old registries have
-//! stored, which Docker accepts (moby/moby, `ImageTypes` in `distribution`).
+//! Source for layers: the OCI image specification 1.1 (`layer.md`) and Docker's schema 2, as read by containerd's
+//! `core/images/mediatypes.go`. Accepted configs are image configs, and the default values that old registries have
+//! stored, as in Docker (moby/moby, `ImageTypes` in `distribution`).
 
 /// How the bytes of a layer are packed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -13,7 +13,7 @@ pub(crate) enum LayerPacking {
     Zstd,
 }
 
-/// Prefixes of the media types of layers, each followed by the packing.
+/// Prefixes of the media types of layers. The packing follows the prefix.
 const LAYERS: [&str; 4] = [
     "application/vnd.oci.image.layer.v1.tar",
     "application/vnd.oci.image.layer.nondistributable.v1.tar",
@@ -22,8 +22,8 @@ const LAYERS: [&str; 4] = [
 ];
 
 impl LayerPacking {
-    /// Returns the packing of a layer of this media type. Without a media type, the usual gzip is assumed. `None`: no
-    /// runtime unpacks it.
+    /// Returns the packing of a layer with this media type. Without a media type, gzip is assumed. `None`: no runtime
+    /// unpacks the layer.
     pub(crate) fn of(media_type: Option<&str>) -> Option<Self> {
         let Some(media_type) = media_type else {
             return Some(Self::Gzip);
@@ -31,7 +31,7 @@ impl LayerPacking {
         let ending = LAYERS
             .iter()
             .find_map(|layer| media_type.strip_prefix(layer))?;
-        // An `+encrypted` layer is decrypted during unpacking.
+        // A layer with `+encrypted` is decrypted during unpacking.
         match ending.strip_suffix("+encrypted").unwrap_or(ending) {
             "" => Some(Self::Plain),
             "+gzip" | ".gzip" => Some(Self::Gzip),
@@ -41,7 +41,7 @@ impl LayerPacking {
     }
 }
 
-/// Returns whether a config of this media type belongs to an image.
+/// Returns whether a config with this media type belongs to an image.
 pub(crate) fn is_image_config(media_type: Option<&str>) -> bool {
     matches!(
         media_type,
@@ -68,7 +68,7 @@ pub(crate) enum OtherArtifact {
 }
 
 impl OtherArtifact {
-    /// Returns the artifact of a media type. `None`: it is unknown here.
+    /// Returns the artifact with this media type. `None`: the media type is not known as another artifact.
     pub(crate) fn of(media_type: &str) -> Option<Self> {
         let known = [
             ("in-toto", Self::Attestation),
@@ -85,7 +85,7 @@ impl OtherArtifact {
         found.map(|(_, artifact)| *artifact)
     }
 
-    /// Returns the reason for its rejection.
+    /// Returns the reason why the artifact is rejected.
     pub(crate) const fn message(self) -> &'static str {
         match self {
             Self::Attestation => "this is an attestation, not an image",
@@ -97,7 +97,7 @@ impl OtherArtifact {
         }
     }
 
-    /// Returns the fix.
+    /// Returns the suggested fix.
     pub(crate) const fn help(self) -> &'static str {
         match self {
             Self::HelmChart => {

@@ -1,4 +1,4 @@
-//! Files that an experiment names: the output of other tools, and tables of clusters.
+//! Files that an experiment refers to: the output of other tools, and tables of clusters.
 
 pub(crate) mod git_repo;
 pub(crate) mod inventory;

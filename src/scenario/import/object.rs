@@ -6,7 +6,7 @@ use std::ops::Deref;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-/// An object, with the relevant parts of its specification and status.
+/// A Kubernetes object, with the relevant parts of its specification and status.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[serde(bound(
@@ -20,7 +20,7 @@ pub(crate) struct KubeObject<Spec, Status> {
     pub(crate) status: OrDefault<Status>,
 }
 
-/// A field that may be null, as Go writes an empty value; null means the default.
+/// A field that may be null, because Go writes some empty values as null. Null means the default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OrDefault<T>(pub(crate) T);
 
@@ -38,7 +38,7 @@ impl<T> Deref for OrDefault<T> {
     }
 }
 
-/// Name, labels, times and owners of an object.
+/// The name, labels, times and owners of an object.
 #[derive(Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct KubeMetadata {
@@ -47,7 +47,7 @@ pub(crate) struct KubeMetadata {
     pub(crate) labels: OrDefault<BTreeMap<String, String>>,
     pub(crate) annotations: OrDefault<BTreeMap<String, String>>,
     pub(crate) creation_timestamp: Option<String>,
-    /// Set while the object is being deleted.
+    /// The time of the deletion, if the object is being deleted.
     pub(crate) deletion_timestamp: Option<String>,
     pub(crate) owner_references: OrDefault<Vec<OwnerReference>>,
 }
@@ -68,16 +68,16 @@ pub(crate) struct KubeCondition {
     pub(crate) status: String,
 }
 
-/// A part of an object that is ignored here.
+/// A part of an object that is not read.
 pub(crate) type IgnoredPart = IgnoredAny;
 
 impl<Spec, Status> KubeObject<Spec, Status> {
-    /// Returns the name; empty if there is none.
+    /// Returns the name; empty if the object has none.
     pub(crate) fn name(&self) -> &str {
         &self.metadata.name
     }
 
-    /// Returns the namespace; empty if there is none.
+    /// Returns the namespace; empty if the object has none.
     pub(crate) fn namespace(&self) -> &str {
         &self.metadata.namespace
     }

@@ -1,9 +1,9 @@
 //! The objects of an export: JSON or YAML, several documents, lists, and bare arrays.
 //!
-//! A large export is read in passes over its text: JSON is split into its objects without a tree, and only the
-//! relevant fields of each object are read. Only an object with an error is parsed to a tree, which knows the
-//! positions of its fields. YAML is parsed to a tree and converted to JSON, so it is limited to [`MOST_YAML_VALUES`]
-//! values.
+//! A large export is read in passes over its text: JSON is split into its objects without building a tree, and only
+//! the relevant fields of each object are read. Only an object with an error is parsed to a tree, which has the
+//! positions of its fields. YAML is parsed to a tree and converted to JSON, so its size is limited to
+//! [`MOST_YAML_VALUES`] values.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -29,15 +29,15 @@ const MOST_DOCUMENTS: usize = 2_000;
 /// One object of an export.
 pub(crate) struct ExportObject<'s> {
     source: &'s Arc<Source>,
-    /// The object in JSON: a part of the source, unless that is YAML.
+    /// The object as JSON text, which is a part of the source unless the source is YAML.
     text: Cow<'s, str>,
     /// The object's document, if the source is YAML.
     yaml: Option<Arc<Node>>,
-    /// The object's path in its document; empty if the document is the object.
+    /// The object's path in its document. Empty if the document is the object.
     pub(crate) path: Path,
 }
 
-/// An object and the fields that were read from it.
+/// An object, and the fields that were read from it.
 pub(crate) struct ReadObject<'s, T> {
     pub(crate) object: ExportObject<'s>,
     pub(crate) value: T,
@@ -54,7 +54,7 @@ struct ListEnvelope<'s> {
     pagination: Option<&'s RawValue>,
 }
 
-/// Returns the objects of an export, in its order.
+/// Returns the objects in an export, in the file's order.
 ///
 /// # Errors
 /// Returns an error with its position if the text is neither JSON nor YAML.
@@ -62,7 +62,7 @@ pub(crate) fn objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>>
     objects_in(source, YamlWords::Core)
 }
 
-/// Returns the objects of a file that a product reads, with YAML interpreted like the product does.
+/// Returns the objects in a product's file, with YAML interpreted as the product does.
 ///
 /// # Errors
 /// See [`objects`].
@@ -70,12 +70,12 @@ pub(crate) fn objects_of_product(source: &Arc<Source>) -> OrProblems<Vec<ExportO
     objects_in(source, YamlWords::OfProducts)
 }
 
-/// The interpretation of scalars and equal keys in YAML.
+/// How scalars and duplicate keys in YAML are interpreted.
 #[derive(Clone, Copy)]
 enum YamlWords {
-    /// According to YAML's core schema; equal keys are rejected.
+    /// YAML's core schema. Duplicate keys are rejected.
     Core,
-    /// Like the products' parsers.
+    /// The rules of the products' parsers.
     OfProducts,
 }
 
@@ -102,19 +102,19 @@ fn objects_in(source: &Arc<Source>, words: YamlWords) -> OrProblems<Vec<ExportOb
         }
         Err(error) => error,
     };
-    // A text that begins with a brace may be YAML in flow style.
+    // A text that begins with a brace may also be YAML in flow style.
     if is_yaml && let Ok(found) = yaml_objects(source, words) {
         return Ok(found);
     }
     Err(vec![json_problem(source, &error)])
 }
 
-/// Returns the name of a file without the extension of its compression.
+/// Returns the name of a file without a compression extension.
 pub(crate) fn unpacked_name(name: &str) -> &str {
     name.strip_suffix(".gz").unwrap_or(name)
 }
 
-/// The text of an object in JSON.
+/// The JSON text of an object.
 struct ObjectText<'t> {
     /// The object's path in its document.
     path: Path,
@@ -138,7 +138,7 @@ fn json_objects(text: &str) -> Result<Vec<ObjectText<'_>>, serde_json::Error> {
         for (at, item) in raw_items(list.text)?.into_iter().enumerate() {
             let path = list.path.index(at);
             let text = item.get();
-            // `jq -s` creates an array of the lists of several clusters or pages.
+            // `jq -s` creates an array of lists, from several clusters or pages.
             let Some(inner) = items_of_list(text) else {
                 found.push(ObjectText { path, text });
                 continue;
@@ -155,7 +155,7 @@ fn json_objects(text: &str) -> Result<Vec<ObjectText<'_>>, serde_json::Error> {
     Ok(found)
 }
 
-/// Returns the list that a document is or contains. `None`: it is a single object.
+/// Returns the list that a document is or contains. `None`: the document is a single object.
 fn list_in(text: &str) -> Result<Option<ObjectText<'_>>, serde_json::Error> {
     if text.starts_with('[') {
         let path = Path::default();
@@ -181,7 +181,7 @@ fn raw_items(list: &str) -> Result<Vec<&RawValue>, serde_json::Error> {
     serde_json::from_str(list)
 }
 
-/// Returns the items of an object that is itself a list. `None`: it is not a list.
+/// Returns the items of an object that is a list. `None`: the object is not a list.
 fn items_of_list(text: &str) -> Option<Vec<&RawValue>> {
     if !is_list(text) {
         return None;
@@ -190,7 +190,7 @@ fn items_of_list(text: &str) -> Option<Vec<&RawValue>> {
     raw_items(items?.get()).ok()
 }
 
-/// Returns whether the text of an object may be a list, without parsing it.
+/// Returns, without parsing the text, whether an object may be a list.
 fn is_list(text: &str) -> bool {
     text.starts_with('{') && text.contains("\"items\"") && text.contains("List\"")
 }
@@ -226,7 +226,7 @@ fn yaml_objects(source: &Arc<Source>, words: YamlWords) -> OrProblems<Vec<Export
     Ok(found)
 }
 
-/// Parses one of several YAML documents, with its positions in the file.
+/// Parses one of several YAML documents, with positions that refer to the file.
 fn yaml_document(source: &Arc<Source>, range: &Range<usize>, words: YamlWords) -> OrProblems<Node> {
     let part = source.with_text(&source.text[range.clone()]);
     match yaml_tree(&Arc::new(part), words) {
@@ -234,7 +234,8 @@ fn yaml_document(source: &Arc<Source>, range: &Range<usize>, words: YamlWords) -
             root.shift(range.start);
             Ok(root)
         }
-        // Parsed again with the other documents as blank lines, so that the error has its position.
+        // The document is parsed again with the other documents as blank lines, so that the error has its position in
+        // the file.
         Err(problems) => {
             let alone = source.with_text(only(&source.text, range));
             match yaml_tree(&Arc::new(alone), words) {
@@ -261,7 +262,7 @@ fn yaml_tree(source: &Arc<Source>, words: YamlWords) -> OrProblems<Node> {
     })
 }
 
-/// Reports at most 20 objects without a name or with a duplicate name.
+/// Reports at most 20 objects with a missing or duplicate name.
 pub(crate) fn name_problems<Spec, Status>(
     found: &[ReadObject<'_, KubeObject<Spec, Status>>],
 ) -> Vec<Problem> {
@@ -284,16 +285,16 @@ pub(crate) fn name_problems<Spec, Status>(
     problems
 }
 
-/// Returns whether an error is in a field that is read. Others are ignored.
+/// Returns whether an error is in a field that is read. Errors in other fields are ignored.
 const fn is_of_known_field(error: &ReadError) -> bool {
     !matches!(error.kind, Kind::UnknownField { .. })
 }
 
 impl<'s> ExportObject<'s> {
-    /// Reads the relevant fields; others are ignored.
+    /// Reads the relevant fields; other fields are ignored.
     ///
     /// # Errors
-    /// Returns every field of a wrong type, with its path.
+    /// Returns every field with a wrong type, and its path.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> OrProblems<T> {
         let error = match self.try_read() {
             Ok(value) => return Ok(value),
@@ -307,7 +308,7 @@ impl<'s> ExportObject<'s> {
             }
         }
         if problems.is_empty() {
-            // The problem is in the object as a whole.
+            // The error has no field, so it is reported for the object as a whole.
             let message = error.to_string();
             let message = message.split(" at line ").next().unwrap_or_default();
             problems.push(self.problem("", message.to_owned()));
@@ -315,15 +316,15 @@ impl<'s> ExportObject<'s> {
         Err(problems)
     }
 
-    /// Like [`ExportObject::read`], without looking for the positions of errors.
+    /// Reads the relevant fields like [`ExportObject::read`], without determining the positions of errors.
     ///
     /// # Errors
-    /// Returns the first field of a wrong type.
+    /// Returns the first field with a wrong type.
     pub(crate) fn try_read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.text)
     }
 
-    /// Returns a problem at a field.
+    /// Returns a problem with a field.
     pub(crate) fn problem(&self, field: &str, message: impl Into<Wording>) -> Problem {
         self.at(&Path::parse(field).unwrap_or_default(), message)
     }
@@ -333,7 +334,7 @@ impl<'s> ExportObject<'s> {
         let span = match &self.yaml {
             Some(document) => document.place(&path),
             None => {
-                // The text is a part of the source's.
+                // The text is a slice of the source's text.
                 let start = (self.text.as_ptr() as usize)
                     .saturating_sub(self.source.text.as_ptr() as usize);
                 let place = self.tree().map_or(0..0, |tree| tree.place(field));
@@ -343,7 +344,7 @@ impl<'s> ExportObject<'s> {
         self.source.at(span, path.to_string(), message)
     }
 
-    /// Returns the object as a tree, whose positions count from its own start in JSON, and from the file's start in
+    /// Returns the object as a tree. Positions count from the object's start in JSON, and from the file's start in
     /// YAML.
     fn tree(&self) -> Option<Node> {
         match &self.yaml {
@@ -355,12 +356,12 @@ impl<'s> ExportObject<'s> {
         }
     }
 
-    /// Returns the object as JSON, for a separate file.
+    /// Returns the object as JSON, for writing it to a separate file.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         self.try_read().unwrap_or_default()
     }
 
-    /// Returns the exact text of an object in JSON.
+    /// Returns the exact JSON text of an object. `None`: the source is YAML.
     pub(crate) const fn json_text(&self) -> Option<&'s str> {
         match self.text {
             Cow::Borrowed(text) => Some(text),
@@ -448,7 +449,7 @@ mod tests {
 
     #[test]
     fn yaml_with_more_values_than_the_limit_is_refused_with_the_fix() {
-        // Every document is small, except that the list in one of them exceeds the limit.
+        // Every document is small, but the list in one of them exceeds the limit.
         let text = format!(
             "name: a\n---\nname: b\ntags: [{}]\n",
             "1, ".repeat(MOST_YAML_VALUES)

@@ -1,8 +1,8 @@
-//! Clusters as a table: a CSV file with one row for each.
+//! Clusters as a table: a CSV file with one row for each cluster.
 //!
 //! Columns: `name`, and any of `namespace`, `labels` (`env=prod,ring=1`, as `kubectl get --show-labels` prints them),
 //! `nodes`, `site`, `downlink`, `rtt`, `loss`, `region`, `paused`, `registered` and `offline`. An empty cell leaves
-//! the field out. Unknown columns are rejected, because a misspelt one would leave every cluster at its default.
+//! the field unset. Unknown columns are rejected, because a misspelt column would leave the default for every cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::world::{FactorModel, MOST_NODES, SiteKind};
 
 use super::inventory::{InventoryCluster, LinkFields};
 
-/// The columns that a table may have.
+/// The permitted columns of a table.
 pub(crate) const COLUMNS: [&str; 12] = [
     "name",
     "namespace",
@@ -34,10 +34,10 @@ pub(crate) const COLUMNS: [&str; 12] = [
     "offline",
 ];
 
-/// Number of problems after which the rest of a table is not read.
+/// Maximum number of problems to report before the rest of a table is skipped.
 const MOST_PROBLEMS: usize = 100;
 
-/// Reads clusters, at least one.
+/// Reads the clusters in a table, at least one.
 ///
 /// # Errors
 /// Returns all problems of the table.
@@ -196,7 +196,7 @@ impl Table<'_> {
         }
     }
 
-    /// Returns the text of a cell; `None` if it is empty or the table lacks the column.
+    /// Returns the text in a cell. `None`: the cell is empty, or the table lacks the column.
     fn cell<'r>(&self, record: &'r csv::StringRecord, column: &str) -> Option<&'r str> {
         let index = self.columns.iter().position(|known| known == column)?;
         record.get(index).filter(|cell| !cell.is_empty())
@@ -336,7 +336,7 @@ mod tests {
             let link = SiteKind::Dsl.link();
             (link.downlink, link.rtt, link.correlation)
         });
-        // A value next to the kind overrides the kind's.
+        // A value in its own column overrides the value of the kind of site.
         assert_eq!(dc.downlink, BytesPerSec::from_mbit(1000.0).into());
         assert_eq!(dc.rtt, SimDuration::from_millis(1).into());
         let refused = read("name,site\na,dls\n").expect_err("a wrong kind");

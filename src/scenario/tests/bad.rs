@@ -1,11 +1,11 @@
-//! Tests each kind of invalid value in an experiment file, with its message.
+//! Tests each kind of invalid value in an experiment file, and its error message.
 
 use super::*;
 
 #[test]
 fn bad_input_is_refused_with_its_position_and_the_fix() {
     let shop = "{kind: Deployment, image: shop, replicas: 6, start: {median: 4 s, sigma: 0.6}, readiness: {period: 10 s}}";
-    // The text of the sketch that is replaced, the new text, and all reported problems.
+    // The text in the sketch that is replaced, the new text, and all reported problems.
     let cases: &[(&str, &str, &[&str])] = &[
         (
             "seed: 1\n",

@@ -1,5 +1,5 @@
-//! Tests that the tables of docs/experiment-format.md and its chapters match the schema, and that its defaults are the
-//! values of the settings.
+//! Tests that the tables in docs/experiment-format.md and its chapters match the schema, and that the documented
+//! defaults are the actual defaults.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ fn the_tables_of_the_format_document_are_current() {
     );
 }
 
-/// Returns the page of the format, and its chapters in the order of their names.
+/// Returns the page about the format, and its chapters in name order.
 pub(in crate::scenario) fn format_pages() -> Vec<PathBuf> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
     let chapters = std::fs::read_dir(docs.join("experiment-format")).expect("the folder");
@@ -52,7 +52,7 @@ pub(in crate::scenario) fn format_pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Returns the document with the tables between its markers regenerated.
+/// Returns the document with regenerated tables between its markers.
 fn with_tables(document: &str, schema: &Value) -> String {
     let mut parts = document.split(OPEN);
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -102,7 +102,7 @@ fn table(schema: &Value, name: &str) -> String {
     with_list(table, &more)
 }
 
-/// Returns the default that a description states in a separate sentence, which is removed from it.
+/// Returns the default that a description states in a separate sentence, and removes the sentence.
 fn stated_default(rest: &mut String) -> String {
     let sentences: Vec<&str> = rest.trim_end_matches('.').split(". ").collect();
     let stated = sentences.iter().find_map(|text| {
@@ -135,7 +135,7 @@ fn stated_default(rest: &mut String) -> String {
     }
 }
 
-/// Returns the defaults of settings that depend on the product, with a column for each setting.
+/// Returns the defaults of settings that depend on the product, with one column per setting.
 fn defaults_by_product(settings: &str) -> String {
     let mut products: Vec<(Value, Vec<&str>)> = Vec::new();
     for product in crate::products::PRODUCTS {
@@ -180,7 +180,7 @@ fn defaults_by_product(settings: &str) -> String {
     table
 }
 
-/// Returns a value for a table's cell: a choice with many settings is reduced to its key.
+/// Returns a value for a cell of a table. A choice with many settings is reduced to its key.
 fn cell(value: &Value) -> String {
     let text = short(value);
     match value.as_object().and_then(|choice| choice.keys().next()) {
@@ -189,7 +189,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// Returns a table, followed by the list if there is one.
+/// Returns a table, followed by a list if there is one.
 fn with_list(table: String, list: &str) -> String {
     if list.is_empty() {
         table
@@ -222,7 +222,7 @@ fn choice_table(choices: &[Value]) -> String {
     with_list(table, &more)
 }
 
-/// Returns the first sentence of a description, and the others.
+/// Returns the first sentence of a description, and the remaining sentences.
 fn meaning(property: &Value) -> (String, String) {
     let text = property["description"]
         .as_str()
@@ -251,7 +251,7 @@ fn wrapped(item: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Describes the values that a field takes.
+/// Describes the values that a field accepts.
 fn value(schema: &Value, property: &Value) -> String {
     if let Some(reference) = property["$ref"].as_str() {
         return named(schema, reference.rsplit('/').next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Tests of reading valid experiments.
+//! Tests that valid experiments are read correctly.
 
 use super::*;
 use crate::products::rancher_fleet::{RancherFleetStrategy, clusters};
@@ -468,7 +468,7 @@ fn the_example_of_the_format_document_loads() {
     assert_eq!(experiment.variants.len(), 6);
 }
 
-/// Returns the example with another value of a top-level field.
+/// Returns the example with a top-level field set to another value.
 fn with_field(example: &str, field: &str, value: &str) -> String {
     let mut kept = Vec::new();
     let mut is_replaced = false;
@@ -483,7 +483,7 @@ fn with_field(example: &str, field: &str, value: &str) -> String {
     format!("{}\n{field}: {value}\n", kept.join("\n"))
 }
 
-/// Each example replaces the value in the page's own experiment.
+/// Each documented example replaces the value in the example experiment of the page.
 #[test]
 fn the_fields_of_the_format_document_accept_their_examples() {
     let document = include_str!("../../../docs/experiment-format.md");
@@ -850,14 +850,14 @@ fn a_helm_timeout_in_a_fleet_yaml_makes_only_its_agents_wait() {
         let file = FLEET_YAML.replace("{chart: ./chart}", helm);
         std::fs::write(folder.path().join("fleet.yaml"), file).expect("written");
         let experiment = load_in(folder.path(), &text).unwrap_or_else(|error| panic!("{error}"));
-        // Of the others, only `from-git` has the file.
+        // Of the other strategies, only `from-git` has the file.
         [0, 6, 7].map(|at| experiment.variants[at].scenario.platform.agent.wait)
     };
     assert_eq!(
         waits("{timeoutSeconds: 300, waitForJobs: true}"),
         [false, true, false]
     );
-    // Fleet waits in Helm if the timeout is greater than 0.
+    // Fleet waits in Helm only if the timeout is greater than 0.
     for helm in [
         "{timeoutSeconds: 0}",
         "{timeoutSeconds: -1}",

@@ -1,4 +1,4 @@
-//! Tests of whole experiments, valid and invalid, in separate folders.
+//! Tests of complete experiments, valid and invalid, in separate folders.
 
 mod bad;
 pub(super) mod documented;
@@ -26,7 +26,7 @@ const CLUSTERS: &str = r#"{"kind": "List", "items": [
 const FLEET_YAML: &str =
     "helm: {chart: ./chart}\nrolloutStrategy: {maxUnavailable: 15%, maxNew: 20}\n";
 
-/// The draft of an experiment file, as a user would begin it.
+/// A draft of an experiment file, as a user would begin it.
 const SKETCH: &str = r#"name: max-unavailable
 question: Which maxUnavailable can a 10 Gbit/s registry bear for 1 000 edge clusters?
 seed: 1
@@ -67,7 +67,7 @@ fn load_in(folder: &Path, text: &str) -> Result<Experiment, LoadError> {
     load(&file, &Overrides::default())
 }
 
-/// Returns the strategy of a variant, as the type of its product.
+/// Returns the strategy of a variant as its product's type.
 fn strategy_of<S: Strategy>(experiment: &Experiment, variant: usize) -> &S {
     let strategy: &dyn Any = &*experiment.variants[variant].scenario.strategy;
     strategy.downcast_ref().expect("the product's own type")
@@ -77,7 +77,7 @@ fn load_text(text: &str) -> Result<Experiment, LoadError> {
     load_in(folder().path(), text)
 }
 
-/// Returns the problems as one line each, without the temporary folder and the name of the experiment file.
+/// Returns each problem as one line, without the temporary folder and the name of the experiment file.
 fn lines(error: &LoadError) -> Vec<String> {
     let line = |problem: &Problem| {
         let text = problem.to_string();

@@ -1,5 +1,5 @@
-//! Tests of errors beyond single values: files that an experiment names, sweeps, whole experiments, and arbitrary
-//! bytes.
+//! Tests of errors beyond single values: in files that an experiment refers to, in sweeps, in whole experiments, and
+//! in arbitrary bytes.
 
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
 
@@ -244,7 +244,7 @@ fn a_sweep_with_too_many_combinations_is_rejected() {
         &format!("sweep: {{fleet.0.nodes: [{values}], fleet.1.nodes: [{values}], "),
     );
     let error = load_text(&text).expect_err("too many");
-    // 101 x 101 points for two strategies, times 6 for the swept strategy.
+    // 101 x 101 points for two strategies, and 6 times as many for the swept strategy.
     assert!(
         lines(&error)[0].contains("the sweep makes 81608 variants"),
         "{error}"
@@ -269,7 +269,7 @@ fn a_sweep_of_worlds_that_exceed_the_memory_is_rejected() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Reading modified files that an experiment names ends with an experiment or with problems, never with a panic.
+    /// Reading modified files that an experiment refers to gives an experiment or problems, never a panic.
     #[test]
     fn reading_damaged_files_of_an_experiment_never_panics(
         which in 0..4_usize, at in 0..300_usize, len in 0..40_usize, insert in "[ -~\n]{0,12}", truncate in any::<bool>()
@@ -289,7 +289,7 @@ proptest! {
         }
     }
 
-    /// Reading a modified good file ends with an experiment or with problems, never with a panic.
+    /// Reading a modified valid file gives an experiment or problems, never a panic.
     #[test]
     fn reading_a_damaged_experiment_never_panics(
         at in 0..SKETCH.len(), len in 0..40_usize, insert in "[ -~\n]{0,12}|[\u{0}-\u{ff}]{0,4}", truncate in any::<bool>()

@@ -49,7 +49,7 @@ fn set_values_replace_those_in_the_experiment_and_its_files() {
         resolved.contains("fleet[1].downlink: 10 Gbit/s  # line"),
         "{resolved}"
     );
-    // The defaults of a runtime are those of its version.
+    // A runtime's defaults are those of its version.
     assert!(
         resolved.contains("node.slotScope: image  # default\n"),
         "{resolved}"
@@ -169,7 +169,7 @@ fn a_set_value_replaces_a_sweep() {
         "{}",
         snippet.text
     );
-    // The file needs the whole list.
+    // In the file, the list must be complete.
     let yaml = load_with(&["fleet[1].rtt=9 ms"]).expect("valid").set_yaml;
     assert!(
         yaml.starts_with("fleet:\n  - name:")

@@ -7,7 +7,7 @@ use super::super::{Overrides, load};
 use super::*;
 use crate::products::argo_cd::ArgoCdStrategy;
 
-/// Returns the strategy of an experiment file over ten clusters; `files` are written next to it.
+/// Returns the strategy in an experiment file for ten clusters. `files` are written next to the experiment.
 fn strategy(written: &str, files: &[(&str, &str)]) -> Arc<dyn Strategy> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in files {
@@ -26,10 +26,10 @@ fn strategy(written: &str, files: &[(&str, &str)]) -> Arc<dyn Strategy> {
     Arc::clone(&experiment.variants[0].scenario.strategy)
 }
 
-/// The user's own text around a snippet.
+/// The user's own text around a snippet, as a function of the snippet.
 type Around = fn(&str) -> String;
 
-/// Returns an ApplicationSet around a snippet, which is its `spec` without the parts that produce applications.
+/// Returns an ApplicationSet that contains a snippet, which is a `spec` without the parts that produce applications.
 fn application_set(snippet: &str) -> String {
     format!(
         "kind: ApplicationSet\n{snippet}  generators: [{{clusters: {{}}}}]\n  template: {{spec: {{syncPolicy: {{automated: {{enabled: true}}}}}}}}\n"
@@ -103,7 +103,7 @@ fn a_snippet_in_the_products_own_file_gives_the_same_strategy() {
         let wanted = strategy(written, &[]);
         let snippet = wanted.snippet().expect("products have files");
         let read = strategy(from_file, &[(name, &around(&snippet.text))]);
-        // For an ApplicationSet only the strategy comes from the snippet; the rest is the user's own.
+        // For an ApplicationSet only the strategy comes from the snippet; the rest comes from the user's file.
         let sets = [&wanted, &read]
             .map(|strategy| (&**strategy as &dyn Any).downcast_ref::<ArgoCdStrategy>());
         match sets {

@@ -46,7 +46,7 @@ fn a_sweep_of_the_fleets_size_keeps_the_clusters_of_the_smaller_fleet() {
         (of(large, "store-").len(), of(large, "dc-").len()),
         (900, 100)
     );
-    // Random numbers depend on names: the same clusters have the same draws in both fleets.
+    // Random numbers depend on names, so the same clusters have the same draws in both fleets.
     for kind in ["store-", "dc-"] {
         assert!(of(large, kind).starts_with(&of(small, kind)));
     }
@@ -55,7 +55,7 @@ fn a_sweep_of_the_fleets_size_keeps_the_clusters_of_the_smaller_fleet() {
             .scenario
             .world)
             .clone();
-        // A group is identified by its name as written.
+        // A group is identified by its name as written, before ranges are expanded.
         world
             .clusters
             .iter_mut()

@@ -1,4 +1,4 @@
-//! Tests of constants at other levels.
+//! Tests of experiments with constants at other levels.
 
 use super::*;
 use crate::scenario::{Level, VariedExperiment};
@@ -25,8 +25,8 @@ fn assert_same(was: &Variant, is: &Variant, text: &str) {
     assert_eq!(strategy(was), strategy(is), "{text}");
 }
 
-/// Checks that writing each constant of an experiment at its value in force does not change the experiment, and that
-/// the constants of other strategies at their high ends do not change a variant.
+/// Checks that writing each constant at its value in force does not change the experiment, and that constants of other
+/// strategies do not affect a variant even at their high ends.
 fn check(path: &Path, text: &str) {
     let varied = VariedExperiment::load(path, &Overrides::default())
         .unwrap_or_else(|error| panic!("{text}\n{error}"));

@@ -2,49 +2,49 @@
 //!
 //! The two must have the same instructions, in the same order wherever two recorded instants differ by more than one
 //! API request. Each instruction must be within two watch delays of its recorded time, or 1 % if that is more. The
-//! time of the last ready cluster and of the reported completion must agree within 1 %. The peak of pulls, which are
-//! clusters instructed and not yet ready, must agree within 1 % or one cluster.
+//! times of the last ready cluster and of the reported completion must agree within 1 %. The peak number of pulling
+//! clusters (instructed and not yet ready) must agree within 1 % or one cluster.
 //!
-//! Every request of a recording takes the same time. Therefore many events happen at the same instant, and nanoseconds
-//! determine the order. If such a tie determines which of several equal clusters is next, [`Tie::Clusters`] compares
-//! the rollouts after renaming equal clusters. If it determines which pass a write belongs to, [`Tie::Passes`]
-//! compares the outcome; [`Tie::Instructions`] compares only the instructions.
+//! All requests in a recording take the same time. Many events therefore happen at almost the same instant, and
+//! nanoseconds determine their order. If such a tie determines which of several equal clusters is next,
+//! [`Tie::Clusters`] compares the rollouts after renaming equal clusters. If it determines which pass a write belongs
+//! to, [`Tie::Passes`] compares the outcome; [`Tie::Instructions`] compares only the instructions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::recording::Recording;
 use crate::units::SimDuration;
 
-/// Time, target and revision of an instruction.
+/// An instruction: time, target and revision.
 pub(super) type Instruction = (u64, usize, u32);
 
-/// The result of one recording.
+/// The result of comparing one recording.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Verdict {
-    /// The order is equal, and the times agree within one API request.
+    /// The order is equal, and the times differ by at most one API request.
     Equal,
-    /// The two agree but are not equal, for this reason.
+    /// The rollouts agree but are not equal, for this reason.
     Agrees(String),
     /// The first difference.
     Differs(String),
-    /// The strategy is rejected before a run, by the product and here for the same reason.
+    /// The product and fleetsim reject the strategy before a run, for the same reason.
     Refused,
     /// The native loop fails.
     Panics,
 }
 
-/// The effect of a tie at one instant on a rollout.
+/// The effect that a tie at one instant has on a rollout.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Tie {
     /// Equal clusters are exchanged.
     Clusters,
-    /// Writes move from one pass to another, so that clusters start earlier or later.
+    /// Writes move from one pass to another, which starts clusters earlier or later.
     Passes,
-    /// Like [`Self::Passes`], in a rollout that takes only seconds.
+    /// Writes move like with [`Self::Passes`], in a rollout that takes only seconds.
     Instructions,
 }
 
-/// Compares the instructions, the reported completion of the new revision, and the outcome that follows from both.
+/// Compares the instructions, the reported completion of the new revision, and the resulting outcome.
 pub(super) fn compare(
     recording: &Recording,
     found: &[Instruction],
@@ -59,7 +59,7 @@ pub(super) fn compare(
         .find(|(_, revision)| *revision == newest)
         .map(|(at, _)| *at);
     let instructed: BTreeSet<usize> = wanted.iter().map(|(_, target, _)| *target).collect();
-    // A product may also report completion for a rollout without some clusters, and report a later revision.
+    // A product may also report completion for a rollout without some clusters, and may report a later revision.
     let is_reported = recording.completed.is_empty()
         || completed.is_some() && instructed.len() == recording.hello.targets.len();
     let named = if tie == Some(Tie::Clusters) {
@@ -95,9 +95,9 @@ pub(super) fn compare(
     }
 }
 
-/// Returns the found instructions with equal clusters renamed: the first of them that is found gets the name of the
-/// first one that was recorded, and so on. Clusters are equal if they begin with the same revision, behave alike, and
-/// are not changed by the script.
+/// Returns the found instructions with equal clusters renamed: the first of them in the found order gets the name of
+/// the first one in the recording, and so on. Clusters are equal if they begin with the same revision, behave alike,
+/// and are not changed by the script.
 fn renamed(recording: &Recording, found: &[Instruction]) -> Vec<Instruction> {
     let scripted: BTreeSet<usize> = recording
         .script
@@ -131,7 +131,7 @@ fn renamed(recording: &Recording, found: &[Instruction]) -> Vec<Instruction> {
     found.iter().map(rename).collect()
 }
 
-/// Returns the index of each recorded instruction among those found.
+/// Returns the index of each recorded instruction among the found ones.
 fn places(wanted: &[Instruction], found: &[Instruction]) -> Result<Vec<usize>, String> {
     let mut places: BTreeMap<(usize, u32), VecDeque<usize>> = BTreeMap::new();
     for (place, &(_, target, revision)) in found.iter().enumerate() {
@@ -159,7 +159,7 @@ fn places(wanted: &[Instruction], found: &[Instruction]) -> Result<Vec<usize>, S
     }
 }
 
-/// Checks that instructions that were recorded more than one API request apart are in the same order.
+/// Checks that instructions recorded more than one API request apart have the same order.
 fn in_order(recording: &Recording, places: &[usize]) -> Result<(), String> {
     let (wanted, request) = (
         &recording.deploy,
@@ -193,8 +193,8 @@ fn in_time(recording: &Recording, found: &[Instruction], places: &[usize]) -> Re
     Ok(())
 }
 
-/// Returns the time at which the last cluster is ready, and the peak of clusters that are instructed and not yet
-/// ready.
+/// Returns the time at which the last cluster is ready, and the peak number of clusters that are instructed and not
+/// yet ready.
 fn outcome(recording: &Recording, instructions: &[Instruction]) -> (Option<u64>, usize) {
     // A cluster pulls until it is ready, or until it is instructed again.
     let mut until = BTreeMap::new();
@@ -219,7 +219,7 @@ fn outcome(recording: &Recording, instructions: &[Instruction]) -> (Option<u64>,
             .into_iter()
             .filter_map(|(target, ready)| Some((ready?, false, target))),
     );
-    // At the same time, clusters that become ready come first.
+    // At the same time, clusters that become ready are counted first.
     changes.sort_by_key(|&(at, begins, _)| (at, begins));
     let (mut pulling, mut peak) = (BTreeSet::new(), 0);
     for (_, begins, target) in changes {
@@ -245,7 +245,7 @@ fn is_near(what: &str, wanted: Option<u64>, found: Option<u64>) -> Result<(), St
     }
 }
 
-/// Returns the first index and the largest time difference by which a rollout that agrees is not equal.
+/// Returns why an agreeing rollout is not equal: the first index and the largest time difference.
 fn inequality(recording: &Recording, found: &[Instruction], places: &[usize]) -> Option<String> {
     let swapped = places.iter().enumerate().find(|(nth, place)| nth != *place);
     let late = recording

@@ -1,7 +1,7 @@
 //! Clusters under Argo CD, as `controllers/argocd/applications.go` models them for the real controller.
 //!
-//! There is no agent: the write that makes an operation Running is the instruction, and the application controller
-//! sees changes immediately, unless the cluster is offline.
+//! There is no agent: the write that marks an operation as Running is the instruction, and the application controller
+//! sees changes immediately unless the cluster is offline.
 
 use super::field::{Agent, Sight};
 use super::recording::News;
@@ -12,12 +12,12 @@ pub(super) struct ArgoCdAgent {
     ready: bool,
     offline: bool,
     failing: bool,
-    /// The last reported state: the applied revision, whether it is ready, and whether it fails.
+    /// The last reported state: the applied revision, whether it is ready, and whether it is failing.
     known: (u32, bool, bool),
 }
 
 impl ArgoCdAgent {
-    /// Creates a cluster that runs a revision and is ready.
+    /// Creates a cluster that runs this revision and is ready.
     pub(super) fn new(revision: u32, offline: bool) -> Self {
         let ready = revision > 0;
         Self {

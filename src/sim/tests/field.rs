@@ -1,7 +1,7 @@
 //! A scripted fleet instead of the world, driven by the same control loop.
 //!
 //! Each instruction is followed by events: the revision is applied after one delay and ready after another, unless a
-//! newer instruction comes before. Agents see writes and report events; each product's agent has its own model.
+//! newer instruction arrives first. Agents see writes and report events; each product's agent has its own model.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::world::{AgentEvent, ClusterId, DriverEvent, Event, NEW, OLD, Queue, R
 pub(super) trait Agent: Sized {
     type Step: Clone + std::fmt::Debug;
 
-    /// Returns whether the agent's cluster answers requests.
+    /// Returns whether the agent's cluster is online.
     fn is_online(&self) -> bool {
         true
     }
@@ -29,17 +29,17 @@ pub(super) trait Agent: Sized {
         let _ = sight;
     }
 
-    /// Handles the management cluster's object, which instructs it to run a revision.
+    /// Handles a write of the management cluster's object, which instructs the agent to run a revision.
     fn written(&mut self, revision: u32, is_paused: bool, sight: &mut Sight<'_, Self::Step>);
 
     /// Handles a planned step that is due.
     fn step(&mut self, step: Self::Step, sight: &mut Sight<'_, Self::Step>);
 
-    /// Handles an event in its cluster.
+    /// Handles an event in the agent's cluster.
     fn news(&mut self, news: &News, sight: &mut Sight<'_, Self::Step>);
 }
 
-/// The part of the field that an agent can see and change at one time.
+/// The part of the field that an agent can see and change at one instant.
 pub(super) struct Sight<'a, S> {
     pub(super) now: SimTime,
     pub(super) request: SimDuration,
@@ -65,7 +65,7 @@ impl<S> Sight<'_, S> {
         self.report_health(applied, ready, false);
     }
 
-    /// Like [`Self::report`], for a cluster that may also report a failure.
+    /// Writes a status in the management cluster, including whether the cluster reports a failure.
     pub(super) fn report_health(&mut self, applied: u32, ready: bool, degraded: bool) {
         self.outcome
             .reports
@@ -81,41 +81,41 @@ struct Outcome<S> {
 
 #[derive(Clone, Debug)]
 enum Due<S> {
-    /// An agent's own step.
+    /// A planned step of an agent.
     Step(usize, S),
-    /// An event happens, unless a newer instruction has arrived since that number.
+    /// An event in a cluster. It happens unless an instruction newer than this number has arrived.
     Happens(News, Option<usize>),
     /// An event takes effect.
     TakesEffect(News),
-    /// A person's change reaches the controller's cache.
+    /// A person's change that reaches the controller's cache.
     Change(Change),
 }
 
-/// A fleet with its script and its controller.
+/// A fleet with its scripted events and its controller.
 pub(super) struct Field<'r, A: Agent> {
     recording: &'r Recording,
     agents: Vec<A>,
-    /// The revision that the recording rolls out; here it is always the new revision.
+    /// The revision that the recording rolls out. It corresponds to the new revision in the replay.
     newest: u32,
     /// Whether a person has stopped the rollout.
     pub(super) stopped: bool,
-    /// The seed of random waits.
+    /// The seed for random waits.
     pub(super) seed: u64,
-    /// Pending events by their number.
+    /// Pending events by number.
     agenda: BTreeMap<u32, Due<A::Step>>,
     events: u32,
     /// The number of each target's last instruction.
     latest: Vec<usize>,
-    /// Writes of the controller that the agents have not received.
+    /// Writes of the controller that the agents have not received yet.
     writes: Vec<(usize, u32)>,
     pub(super) deploys: Vec<(u64, usize, u32)>,
     /// The start and duration of each pass, in seconds.
     pub(super) passes: Vec<(f64, f64)>,
-    /// The delay from the first change until the first pass, without the watch delay.
+    /// The delay from the first change to the first pass, without the watch delay.
     pub(super) first_wait: SimDuration,
-    /// The time at which the product reported that the newest revision at time 0 is rolled out.
+    /// The time at which the product reported the rollout as complete, for the revision that was newest at time 0.
     pub(super) reported: Option<u64>,
-    /// The conditions that the product has shown to people.
+    /// The status conditions that the product has shown.
     pub(super) statuses: Vec<StatusRow>,
     /// The rule that blocks the rollout at the end.
     pub(super) hold: Option<Hold>,
@@ -178,7 +178,7 @@ impl<'r, A: Agent> Field<'r, A> {
         }
     }
 
-    /// Runs the recording's script to its end with the native controller of this scenario.
+    /// Runs the recording's script to its end, with the native controller for this scenario.
     pub(super) fn play(&mut self, scenario: &'r Scenario, timing: &'r ControlLoop) {
         let streams = Streams::new(self.seed, 0);
         let until = SimTime::from_nanos(self.recording.until);
@@ -237,7 +237,7 @@ impl<'r, A: Agent> Field<'r, A> {
             .collect();
     }
 
-    /// Returns the revision here for a revision of the recording. Any revision older than the installed one is old.
+    /// Returns the simulated revision for a recorded one. Any revision older than the installed one counts as old.
     fn native(&self, revision: u32) -> Revision {
         Revision((revision + NEW.0).saturating_sub(self.newest).max(OLD.0))
     }

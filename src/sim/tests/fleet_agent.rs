@@ -5,7 +5,7 @@ use super::recording::News;
 use crate::units::{SimDuration, SimTime};
 
 /// Delay from an event of a deployed resource until the agent checks it, and from the first apply until the agent
-/// watches.
+/// watches its resources.
 const SETTLING: SimDuration = SimDuration::from_secs(5);
 
 /// A scheduled action of an agent.
@@ -20,28 +20,28 @@ pub(super) enum Step {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct FleetAgent {
-    /// The deployment's id in the management cluster, and whether it is held.
+    /// The deployment's id in the management cluster, and whether the deployment is held back.
     spec: Option<(u32, bool)>,
-    /// Number of requests for reading a deployment: its content, and values if there are any.
+    /// Number of requests for reading a deployment: one for its content, and one for its values if there are any.
     reads: u64,
     told: u32,
     applied: u32,
     known: Vec<u32>,
     ready: bool,
-    /// The reason why the last instruction fails to apply or to run; empty if it does not fail.
+    /// The reason why the last instruction fails to apply or to run. Empty: it does not fail.
     failing: String,
     offline: bool,
     missed: bool,
     owes: bool,
     watches: SimTime,
     timer: bool,
-    /// The last written status: the applied revision, whether it is ready, and whether something fails.
+    /// The last written status: the applied revision, whether it is ready, and whether it is failing.
     written: (u32, bool, bool),
 }
 
 impl FleetAgent {
-    /// Creates an agent whose cluster runs a revision and is ready. It reads content with one request, and values with
-    /// another.
+    /// Creates an agent whose cluster runs this revision and is ready. The agent reads a deployment's content with one
+    /// request and its values with another.
     pub(super) fn new(revision: u32, offline: bool, has_values: bool) -> Self {
         let spec = (revision > 0).then_some((revision, false));
         let known = vec![revision];
@@ -95,7 +95,7 @@ impl FleetAgent {
         let Some((id, _)) = self.spec else { return };
         let fails = !self.failing.is_empty();
         let (applied, was_ready, failed) = self.written;
-        // Until the newest id is applied, the status keeps the earlier readiness and failure.
+        // Until the newest id is applied, the status keeps its earlier readiness and failure.
         let now = match (self.applied == self.told, id == self.applied) {
             (false, _) => (applied, was_ready, failed || fails),
             (true, true) => (self.applied, self.ready && !fails, fails),
@@ -173,7 +173,7 @@ impl Agent for FleetAgent {
         {
             self.failing.clone_from(reason);
             changed = true;
-            // The last instructed apply has failed, which is its result.
+            // The last instructed apply has failed, and its failure is the result.
             applied |= self.applied != self.told;
         }
         if applied {

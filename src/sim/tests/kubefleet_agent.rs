@@ -5,13 +5,15 @@ use super::field::{Agent, Sight};
 use super::recording::News;
 use crate::units::{SimDuration, SimTime};
 
-/// Delays until the next check in seconds: the first, the second, and the maximum of the slow and of the fast stage.
+/// Delays until the next check in seconds: the first and the second delay, and the maximum of the slow and of the fast
+/// stage.
 const FIXED: f64 = 5.0;
 const SLOW: f64 = 2.0;
 const MOST_SLOW: f64 = 15.0;
 const MOST_FAST: f64 = 900.0;
 
-/// The time at which the resources installed at time 0 were created, in seconds, and the wait for a cache.
+/// The time at which the resources installed at time 0 were created, in seconds, and the time spent waiting for a
+/// cache.
 const GIVEN: f64 = -110.0;
 const CACHE_WAIT: f64 = 0.1;
 
@@ -37,18 +39,19 @@ pub(super) struct KubeFleetAgent {
     missed: bool,
     busy: bool,
     again: bool,
-    /// Generation and readiness in the last written status.
+    /// The generation and readiness in the last written status.
     written: Option<(u64, bool)>,
-    /// The generation that the limiter tracks, the number of requeues so far, and the last delay in seconds.
+    /// The generation that the limiter tracks, the number of its requeues so far, and the last delay in seconds.
     tracked: (u64, u32, f64),
     timer: Option<SimTime>,
     sequence: u64,
 }
 
 impl KubeFleetAgent {
-    /// Creates an agent whose cluster runs a revision and is ready, with checks at growing intervals. Its first report
-    /// came two requests after its Work, which came six requests and two watch delays after the bindings. No limit of
-    /// requests applied then, but the work generator's hundred workers made three requests for each binding.
+    /// Creates an agent whose cluster runs this revision and is ready, with checks at growing intervals. Before time
+    /// 0, its first report followed its Work by two requests, and the Work followed the bindings by six requests and
+    /// two watch delays. Requests were not rate limited then, but the work generator's hundred workers made three
+    /// requests for each binding.
     pub(super) fn new(
         nth: usize,
         revision: u32,
@@ -186,7 +189,7 @@ impl Agent for KubeFleetAgent {
 
     fn written(&mut self, revision: u32, _is_paused: bool, sight: &mut Sight<'_, Step>) {
         if revision == 0 {
-            // A deleted Work: the resources are deleted immediately, with the finalizer.
+            // When a Work is deleted, its resources are deleted immediately, together with the finalizer.
             *self = Self {
                 offline: self.offline,
                 sequence: self.sequence + 1,

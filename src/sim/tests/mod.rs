@@ -1,7 +1,7 @@
 //! Replays whole rollouts of the products' own controllers with the native schedulers.
 //!
-//! Each recording of `tests/closed-loop` is replayed with its own strategy file and its own scripted fleet, through
-//! the same control loop as a simulated world. All must agree under the rules of [`agreement`].
+//! Each recording in `tests/closed-loop` is replayed with its own strategy file and scripted fleet, through the same
+//! control loop as a simulated world. All must agree under the rules of [`agreement`].
 
 #![expect(
     clippy::print_stdout,
@@ -34,11 +34,12 @@ use kubefleet_agent::KubeFleetAgent;
 use recording::{Recording, are_all, recordings};
 use words::Shows;
 
-/// The meaning of the numbers in a product's test.
+/// The meaning of the numbers in each product's test.
 const COUNTED: &str = "recordings that are refused, and that are equal; whose words are equal, and those at equal times, \
                        and reasons that agree";
 
-/// Returns the recording's fleet and strategy as an experiment. The error is the reason for its rejection.
+/// Returns the recording's fleet and strategy as an experiment. The error is the reason why the experiment is
+/// rejected.
 fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut text =
@@ -68,7 +69,7 @@ fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
     .expect("text");
     let mut groups = Vec::new();
     for (name, content) in &recording.hello.files {
-        // The recorded program writes the revision itself, as a tag.
+        // The recorded program writes the revision as a tag itself.
         let content = content.replace("path: deploy}", "path: deploy, targetRevision: v1}");
         let documents = content.split("---\n");
         let (given, rest): (Vec<_>, Vec<_>) =
@@ -104,7 +105,7 @@ fn cluster_group(document: &str) -> serde_json::Value {
     json!({"name": name, "labels": labels, "selector": group["spec"]["selector"]})
 }
 
-/// Returns the latencies of the recording, with the product's own limit of requests.
+/// Returns the latencies in the recording, with the product's own rate limit.
 fn timing(recording: &Recording, product: &ControlLoop) -> ControlLoop {
     let latency = &recording.hello.latency;
     ControlLoop {
@@ -114,18 +115,19 @@ fn timing(recording: &Recording, product: &ControlLoop) -> ControlLoop {
     }
 }
 
-/// Catches a panic, so that a failing recording does not hide the others.
+/// Catches a panic, so that one failing recording does not hide the results of the others.
 fn unless_it_panics(play: impl FnOnce() -> Verdict) -> Verdict {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(play)).unwrap_or(Verdict::Panics)
 }
 
-/// Recordings that depend on a tie at one instant. No other recording may need this, and each of these must.
+/// Recordings that depend on a tie at one instant. Each of these must need the exception, and no other recording may.
 ///
-/// KubeFleet: bindings that wait since the same instant return 100 ms apart, in the order of Go's heap. In two
+/// KubeFleet: bindings that began to wait at the same instant return 100 ms apart, in the order of Go's heap. In two
 /// rollouts such a tie also determines whether a status is in the cache when a worker reads it.
 ///
 /// Argo CD: a pass begins at the instant at which a comparison reaches its cache, and these comparisons take no time.
-/// In the last recording, 40 clusters are ready at the same time; it ends after 5.64 s, and after 5.70 s here.
+/// In the last recording, 40 clusters are ready at the same time; the recording ends after 5.64 s, and the replay
+/// after 5.70 s.
 ///
 /// Rancher Fleet: two reports reach the controller at the same instant.
 const TIES: &[(&str, Tie)] = &[
@@ -146,12 +148,12 @@ const TIES: &[(&str, Tie)] = &[
     ("rolling-update-600-max-10", Tie::Clusters),
 ];
 
-/// Recordings that depend on the random waits after conflicts, with a seed whose draws agree. For the first one, 3 of
-/// 10 seeds agree, for the second 16 of 40.
+/// Recordings that depend on the random waits after conflicts, each with a seed for which the replay agrees. For the
+/// first recording, 3 of 10 seeds agree; for the second one, 16 of 40.
 const DRAWS: &[(&str, u64)] = &[("steps-large-1000", 9), ("names-random-60-processors", 9)];
 
-/// Returns the numbers of rejected recordings and of equal ones. Prints a line for each recording that is not equal.
-/// All recordings that are not rejected must agree.
+/// Returns the number of rejected recordings and the number of equal ones. Prints a line for each recording that is
+/// not equal. Panics if a recording that is not rejected does not agree.
 fn report(product: &str, verdicts: &BTreeMap<String, Verdict>) -> [usize; 2] {
     let count = |is: fn(&Verdict) -> bool| verdicts.values().filter(|verdict| is(verdict)).count();
     let refused = count(|verdict| *verdict == Verdict::Refused);
@@ -175,7 +177,7 @@ fn report(product: &str, verdicts: &BTreeMap<String, Verdict>) -> [usize; 2] {
     [refused, equal]
 }
 
-/// Prints passes and instructions of the recordings that `REPLAY` names, to find the cause of a difference.
+/// Prints the passes and instructions of the recordings that `REPLAY` selects, to find the cause of a difference.
 fn show_passes<A: Agent>(recording: &Recording, field: &Field<'_, A>) {
     if !std::env::var("REPLAY").is_ok_and(|wanted| recording.id.contains(&wanted)) {
         return;
@@ -192,7 +194,7 @@ fn show_passes<A: Agent>(recording: &Recording, field: &Field<'_, A>) {
     }
 }
 
-/// Replays a recording. The strategy is written as in an experiment.
+/// Replays a recording. `strategy` is written as in an experiment.
 fn replay<A: Agent>(
     recording: &Recording,
     strategy: &str,
@@ -214,7 +216,7 @@ fn replay<A: Agent>(
     judge(recording, &field, shows)
 }
 
-/// Checks a strategy that is rejected before a run: the product must reject it for the same reason.
+/// Checks a strategy that fleetsim rejects before a run: the product must reject it for the same reason.
 fn refused(recording: &Recording, refusal: &str) -> Verdict {
     let own = &recording.hold.explanation;
     let is_same = recording.deploy.is_empty()
@@ -229,7 +231,7 @@ fn refused(recording: &Recording, refusal: &str) -> Verdict {
 
 /// Returns whether fleetsim's reason matches the product's reason.
 fn is_same_refusal(own: &str, refusal: &str) -> bool {
-    // The product's text, and the corresponding text here.
+    // The product's text, and the corresponding text in fleetsim.
     let pairs = [
         (
             "invalid maxUnavailable, must be int or percentage",
@@ -240,7 +242,7 @@ fn is_same_refusal(own: &str, refusal: &str) -> bool {
             "is not a valid label selector operator",
             "is not an operator",
         ),
-        // The recorded release updates nothing and reports no error; later releases reject the set.
+        // The recorded release updates nothing and reports no error. Later releases reject the set.
         ("is OutOfSync", "strategy.rollingSync.steps is empty"),
         (
             "appears in more than one stages",
@@ -256,7 +258,7 @@ fn is_same_refusal(own: &str, refusal: &str) -> bool {
         .any(|(product, here)| own.contains(product) && refusal.contains(here))
 }
 
-/// Compares the instructions and, if they agree, the conditions that the product showed.
+/// Compares the instructions and, if they agree, the shown conditions.
 fn judge<A: Agent>(recording: &Recording, field: &Field<'_, A>, shows: &mut Shows) -> Verdict {
     let tie = TIES
         .iter()
@@ -278,7 +280,7 @@ fn judge<A: Agent>(recording: &Recording, field: &Field<'_, A>, shows: &mut Show
     verdict
 }
 
-/// Counts of the shown conditions, with a line for each recording that differs.
+/// Returns the counts of compared conditions, and prints a line for each recording that differs.
 fn report_words(product: &str, shows: &Shows) -> [usize; 3] {
     println!(
         "{product}: words equal in {}, at equal times in {}; {} reasons agree",
@@ -341,11 +343,11 @@ const UNLIMITED: &[(&str, &str)] = &[
     ("comparison", "0 s"),
 ];
 
-/// The additional time of a new process's first pass, which waits for two caches of settings, with a poll every 100
+/// The additional time before a new process's first pass, which waits for two caches of settings and polls every 100
 /// ms. In recordings of updates this wait is over at time 0.
 const FIRST_WAIT: SimDuration = SimDuration::from_millis(200);
 
-/// Returns the strategy of a recording as in an experiment, with the settings of the recorded controllers.
+/// Returns the strategy of a recording as written in an experiment, with the settings of the recorded controllers.
 fn argo_cd(recording: &Recording) -> String {
     let mut keys = Vec::new();
     let mut controller: BTreeMap<&str, &str> = UNLIMITED.iter().copied().collect();
@@ -370,7 +372,7 @@ fn argo_cd(recording: &Recording) -> String {
     }
     if !recording.hello.files.is_empty() {
         keys.push("file: rollout.yaml".to_owned());
-        // The recorded program also gives applications the labels of their clusters.
+        // The recorded program also adds the clusters' labels to their applications.
         keys.push("generate: false".to_owned());
     }
     let controller: Vec<String> = controller
@@ -384,7 +386,7 @@ fn argo_cd(recording: &Recording) -> String {
     format!("argoCd: {{{}}}", keys.join(", "))
 }
 
-/// Adds the limit of the ApplicationSet controller's client.
+/// Adds the rate limit of the ApplicationSet controller's client.
 fn with_limit(recording: &Recording, timing: ControlLoop) -> ControlLoop {
     let number = |name| {
         recording
@@ -446,10 +448,10 @@ fn the_argo_cd_scheduler_reproduces_recorded_decisions() {
     );
 }
 
-/// Changes the replayed recording, as a wrong rule would.
+/// A change of the replayed recording, with the effect of a wrong rule.
 type Wrong = fn(&mut Recording);
 
-/// A recording, the wrong rule, and the beginning of the first difference.
+/// A recording, the wrong rule, and the beginning of the first reported difference.
 const WRONG: &[(&str, Wrong, &str)] = &[
     ("steps-update-20", swap_steps, "instruction"),
     ("once-update-60-qps", drop_limiter, "instruction"),
@@ -477,13 +479,13 @@ fn drop_limiter(played: &mut Recording) {
         .expect("a limiter");
 }
 
-/// Makes the names follow the order of the fleet.
+/// Makes the order of names equal the order of the fleet.
 fn forget_names(played: &mut Recording) {
     let targets = played.hello.targets.iter_mut().enumerate();
     targets.for_each(|(nth, target)| target.name = format!("cluster-{nth:04}"));
 }
 
-/// Makes watches faster than five tries, which take 65 ms or more.
+/// Makes the watch delay shorter than five tries, which take at least 65 ms.
 fn refuse_no_pass(played: &mut Recording) {
     played.hello.latency.watch = 60_000_000;
 }
@@ -507,11 +509,11 @@ fn a_wrong_rule_does_not_reproduce_a_recording() {
     }
 }
 
-/// The recorded process had just started: the initialization of a run fills the cache of member clusters, and checks
-/// every 100 ms whether it is full.
+/// The recorded process had just started: the initialization of a run fills the cache of member clusters, and a reader
+/// checks every 100 ms whether it is filled.
 const FIRST_READ: SimDuration = SimDuration::from_millis(100);
 
-/// Recordings begin when snapshots and bindings already exist.
+/// Recordings begin when snapshots and bindings already exist, so these delays are 0.
 const AT_ONCE: &str = ", snapshotDelay: 0 s, placementDelay: 0 s";
 
 #[test]
@@ -523,7 +525,7 @@ fn the_kubefleet_schedulers_reproduce_recorded_decisions() {
         if let Some(file) = file
             && let Some((strategy, run)) = file.clone().split_once("---\n")
         {
-            // The file contains the strategy and a run of it.
+            // The file contains both the strategy and a run of it.
             strategy.clone_into(file);
             recording
                 .hello

@@ -1,9 +1,9 @@
-//! Recordings of whole rollouts from the products' own controllers: the inputs, and the controllers' actions.
+//! Recordings of whole rollouts by the products' own controllers: the inputs, and the controllers' actions.
 //!
 //! `controllers/PROTOCOL.md` describes the first message, `controllers/README.md` the rest.
 //!
 //! Two environment variables choose recordings: `RECORDINGS=DIR` reads the folders `DIR/argocd`, `DIR/fleet` and
-//! `DIR/kubefleet` (one of them is enough) instead of the repository's; `REPLAY=WORD` selects those whose name
+//! `DIR/kubefleet` (one of them is enough) instead of the repository's; `REPLAY=WORD` selects recordings whose name
 //! contains the word.
 
 use std::collections::BTreeMap;
@@ -33,9 +33,9 @@ pub(super) struct Recording {
     /// Changes of the conditions that the product's objects show.
     #[serde(default)]
     pub(super) conditions: Vec<Shown>,
-    /// `completed`, `failed` or `running`.
+    /// How the recording ends: `completed`, `failed` or `running`.
     pub(super) end: String,
-    /// The product's conditions at the end, given as the reason for the hold.
+    /// The product's conditions at the end, which give the reason for the hold.
     pub(super) hold: Held,
 }
 
@@ -134,7 +134,7 @@ impl Rules {
         SimDuration::from_nanos(self.apply)
     }
 
-    /// Returns the delay from the apply of a revision until it is ready. `None`: never.
+    /// Returns the delay from the apply of a revision until it is ready. `None`: it never becomes ready.
     pub(super) fn ready(&self, target: usize, revision: u32) -> Option<SimDuration> {
         let exception = self.targets.get(&target).cloned().unwrap_or_default();
         let after = exception.ready.unwrap_or(self.ready);
@@ -142,7 +142,7 @@ impl Rules {
     }
 }
 
-/// An event, as in the protocol.
+/// An event, as described in the protocol.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct News {
@@ -179,7 +179,7 @@ impl Ready {
     }
 }
 
-/// Returns whether the recordings are all those of the repository, so that their numbers are known.
+/// Returns whether all of the repository's recordings are used, so that the expected counts apply.
 pub(super) fn are_all() -> bool {
     ["RECORDINGS", "REPLAY"]
         .iter()

@@ -1,7 +1,6 @@
-//! Compares the conditions that the products' own controllers showed in the recorded rollouts with those of the native
-//! schedulers.
+//! Compares the status conditions in the recorded rollouts with those of the native schedulers.
 //!
-//! The texts of each condition must be the same, in the same order. For a rollout that does not end, the reason is
+//! The texts of each condition must be equal and in the same order. For a rollout that does not end, the reason is
 //! compared with the product's own last texts: the rule must correspond to the product's rule, and the reason must
 //! name a cluster and the step in these texts.
 
@@ -11,28 +10,28 @@ use super::field::{Agent, Field};
 use super::recording::{Recording, Shown};
 use crate::results::StatusRow;
 
-/// The texts of one condition over time: the time, and status, reason and message.
+/// The texts of one condition over time. Each has a time, and a status, reason and message.
 type Words = Vec<(u64, [String; 3])>;
 
-/// The result for all recordings of a product.
+/// The comparison results for all recordings of a product.
 #[derive(Debug, Default)]
 pub(super) struct Shows {
     /// The number of recordings whose texts are equal.
     pub(super) equal: usize,
-    /// The number of those whose times also agree, within a request and 1 ms.
+    /// The number of recordings with equal texts whose times also agree, within a request and 1 ms.
     pub(super) in_time: usize,
-    /// The first different texts.
+    /// The first differing texts, by recording.
     pub(super) different: BTreeMap<String, String>,
     /// The number of recordings of unfinished rollouts whose reason agrees with the product's last texts.
     pub(super) held: usize,
-    /// The reason, and the product's texts that it contradicts.
+    /// The reasons that contradict the product's texts, with these texts, by recording.
     pub(super) contradicted: BTreeMap<String, String>,
 }
 
-/// The rows of larger sets are not shown here, only the number of rows by status.
+/// Maximum size of a set whose rows are shown individually; larger sets show only the number of rows by status.
 const ROWS_SHOWN: usize = 100;
 
-/// Returns whether recordings also contain a condition.
+/// Returns whether recordings contain this condition.
 fn is_recorded(object: &str, condition: &str) -> bool {
     match object.split_once('/').expect("kind and name").0 {
         "Bundle" => ["Ready", "display.state", "unavailablePartitions"].contains(&condition),
@@ -59,7 +58,7 @@ fn without_resources(message: &str) -> String {
     parts.map(named).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the texts by condition, where they change. `before` is the state shown at the start.
+/// Returns the changes of texts by condition. `before` is the state shown at the start.
 fn by_condition<'w>(
     words: impl Iterator<Item = (u64, &'w str, &'w str, [&'w str; 3])>,
     before: &BTreeMap<String, [String; 3]>,
@@ -72,13 +71,13 @@ fn by_condition<'w>(
         if !is_recorded(object, condition) || is_row && (!has_rows || status.is_empty()) {
             continue;
         }
-        // Messages of Fleet are the product's own; those of the other products are shortened here.
+        // Messages of Fleet are the product's own; fleetsim shortens those of the other products.
         let message = if object.starts_with("Bundle/") {
             message
         } else {
             ""
         };
-        // Rows are named after their clusters here, and by the template in the recording.
+        // In the simulation, rows are named after their clusters; in the recording, the template names them.
         let condition = match condition.split_once("cluster-") {
             Some((_, number)) if is_row => format!("applicationStatus/cluster-{number}"),
             _ => condition.to_owned(),
@@ -124,7 +123,7 @@ fn of_shown(shown: &Shown) -> (u64, &str, &str, [&str; 3]) {
 }
 
 impl Shows {
-    /// Adds a recording that was replayed.
+    /// Adds the comparison of a replayed recording.
     pub(super) fn add<A: Agent>(&mut self, recording: &Recording, field: &Field<'_, A>) {
         let (start, later): (Vec<_>, Vec<_>) = field
             .statuses
@@ -137,7 +136,7 @@ impl Shows {
             .into_iter()
             .map(|(name, words)| (name, words[0].1.clone()))
             .collect();
-        // A bundle without a status has a zero there.
+        // A bundle without a status shows a zero.
         let zero = ["0".to_owned(), String::new(), String::new()];
         before
             .entry("Bundle/app unavailablePartitions".to_owned())
@@ -169,7 +168,7 @@ impl Shows {
             usize::from(latest <= recording.hello.latency.request().as_nanos() + 1_000_000);
     }
 
-    /// Adds the reason for a recording whose rollout did not end.
+    /// Adds the comparison of reasons for a recording whose rollout did not end.
     pub(super) fn hold<A: Agent>(&mut self, recording: &Recording, field: &Field<'_, A>) {
         let own = &recording.hold;
         if recording.end == "completed" || own.explanation.is_empty() {
@@ -209,7 +208,7 @@ fn named(text: &str, start: &str) -> Vec<String> {
 }
 
 /// Returns whether a rule corresponds to the product's own status. Fleet's rules were derived from the bundle's
-/// status, and have the same names. Argo CD reports only that its rollout continues, which is not a rule.
+/// status, and have the same names. Argo CD reports only that its rollout is progressing, which names no rule.
 fn is_same_rule(own: &str, rule: &str) -> bool {
     match own {
         "UpdateRunStuck" => ["maxConcurrency", "stages"].contains(&rule),

@@ -1,5 +1,5 @@
-//! Converts the results of the races to a [`PlanRecord`](crate::results::PlanRecord): the best setting of each
-//! strategy and world with its confidence, and every candidate.
+//! Converts the results of the races to a [`PlanRecord`](crate::results::PlanRecord): for each strategy and world, the
+//! best setting with its confidence, and every candidate.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::results::{
 };
 use crate::scenario::Plan;
 
-/// Returns the load that the chart shows against time: the load of the first limit on a load, or pulls.
+/// Returns the load that the chart shows against time: the load of the first limit on a load, or the number of pulls.
 pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
     let limit = plan.limits.iter().find(|limit| is_on_load(limit, plan));
     let measure = limit.map_or(Measure::PeakPulls, Limit::measure);
@@ -27,21 +27,21 @@ pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
     }
 }
 
-/// Returns whether a limit is on a load of the registry or of the clusters. In a search with a number of tries, the
-/// clusters that are not ready are the exposure of the front instead.
+/// Returns whether a limit is on the load of the registry or of the clusters. In a search with a number of tries,
+/// clusters that are not ready do not count as load, because they are the exposure in the front.
 fn is_on_load(limit: &Limit, plan: &Plan) -> bool {
     let measure = limit.measure();
     let is_exposure = plan.tries.is_some() && measure == Measure::PeakNotReady;
     measure.is_peak_of_load() && !is_exposure
 }
 
-/// Returns the maximum that a limit allows, with the limit as written.
+/// Returns the maximum that a limit allows, and the limit as written.
 fn greatest_allowed(limit: &Limit) -> Option<(f64, String)> {
     let most = limit.at_most()?;
     Some((most, limit.to_string()))
 }
 
-/// Returns the time that tables and charts show: the objective, or the median time until ready.
+/// Returns the time that tables and charts show: the objective if it is a time, otherwise the median time until ready.
 pub(super) fn time_of(plan: &Plan) -> MeasuredStatistic {
     match plan.objective.measured() {
         Some(objective) if objective.measure.is_time() => objective,
@@ -49,7 +49,7 @@ pub(super) fn time_of(plan: &Plan) -> MeasuredStatistic {
     }
 }
 
-/// Returns the scale of each limit: the limit itself.
+/// Returns the scale of each limit, which is the limit's value.
 pub(super) fn scales(plan: &Plan) -> Vec<f64> {
     let mut scales = Vec::new();
     for limit in &plan.limits {
@@ -61,11 +61,11 @@ pub(super) fn scales(plan: &Plan) -> Vec<f64> {
 /// The answers, computed from the runs of all races.
 pub(super) struct PlanAnswers<'s> {
     pub(super) task: PlannedExperiment<'s>,
-    /// The races in the order of the experiment.
+    /// The races, in the order of the experiment.
     pub(super) races: &'s [StrategyRace],
-    /// The load that the chart shows.
+    /// The load that the chart shows against time.
     pub(super) load: &'s LoadAxis,
-    /// The measures that the front compares. `None`: no tuner picks the candidates.
+    /// The measures that the front compares. `None`: there is no front, because no tuner picks the candidates.
     pub(super) front: Option<FrontMeasures>,
 }
 
@@ -88,7 +88,7 @@ impl PlanAnswers<'_> {
             .collect()
     }
 
-    /// Returns the question of a world with the results of its races.
+    /// Returns the question for a world, with the results of its races.
     fn question(&self, world: String, results: Vec<RaceResult>) -> Question {
         let mut answers = Vec::new();
         let mut candidates = Vec::new();
@@ -134,7 +134,7 @@ impl PlanAnswers<'_> {
         best(&winners, plan.objective.over(), plan.confidence, candidates)
     }
 
-    /// Returns the winner of one of these races: the variant with this label.
+    /// Returns the winner of the race that contains the variant with this label.
     fn winner<'a>(&self, variant: &'a String, races: &[&StrategyRace]) -> Winner<'a> {
         let objective = &self.task.plan.objective;
         let mut own_runs = Vec::new();
@@ -256,7 +256,8 @@ impl PlanAnswers<'_> {
         }
     }
 
-    /// Returns why a candidate is not the best, in addition to its state: the limit, or the rule that held a run.
+    /// Returns why a candidate is not the best, in addition to its state: the exceeded limit, or the rule that blocked
+    /// a run.
     fn reason(&self, race: &StrategyRace, at: usize, state: CandidateStatus) -> String {
         let limits = &self.task.plan.limits;
         match state {
@@ -277,7 +278,7 @@ impl PlanAnswers<'_> {
         }
     }
 
-    /// Returns the objective of runs, if it is neither a time, which has its own column, nor a setting.
+    /// Returns the objective over runs. `None`: it is a time, which has its own column, or a setting.
     fn shown_value(&self, rows: &[RunRow]) -> Option<Estimate> {
         let objective = &self.task.plan.objective;
         if objective.measure().is_none() || objective.is_time() {
@@ -286,7 +287,7 @@ impl PlanAnswers<'_> {
         span(objective.over(), &self.task.objectives(rows))
     }
 
-    /// Returns the number of unfinished runs, by the rule that held them.
+    /// Returns the number of unfinished runs for each rule that blocked them.
     fn unfinished(&self, rows: &[RunRow]) -> Vec<(String, u64)> {
         let mut by_rule: BTreeMap<String, u64> = BTreeMap::new();
         for row in rows {
@@ -297,7 +298,7 @@ impl PlanAnswers<'_> {
         by_rule.into_iter().collect()
     }
 
-    /// Returns whether a run did not finish, or never reached a time that a limit refers to.
+    /// Returns whether a run did not finish, or did not reach an event whose time a limit refers to.
     fn is_unfinished(&self, row: &RunRow) -> bool {
         if self.task.value(row).is_infinite() {
             return true;
@@ -319,7 +320,7 @@ fn mean_left(runs: &[&RunRow]) -> f64 {
     left as f64 / runs.len().max(1) as f64
 }
 
-/// Returns the value of each limit, if it is finite, and the number of runs beyond it.
+/// Returns, for each limit, its value (if it is finite) and the number of runs that exceed it.
 fn judged_limits(plan: &Plan, rows: &[RunRow]) -> Vec<(Option<f64>, u64)> {
     let mut judged = Vec::new();
     for limit in &plan.limits {
@@ -330,7 +331,7 @@ fn judged_limits(plan: &Plan, rows: &[RunRow]) -> Vec<(Option<f64>, u64)> {
     judged
 }
 
-/// Returns a statistic of values with their minimum and maximum. `None`: a value is infinite.
+/// Returns a statistic of values, with their minimum and maximum. `None`: a value is infinite.
 fn span(over: Statistic, values: &[f64]) -> Option<Estimate> {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,13 +1,15 @@
 //! Confidence bounds of a quantile and of a share, from few runs and without assumptions about their distribution.
 //!
-//! - The r-th smallest of n values is a bound of the p-quantile. The probability that it is wrong is a tail of the
-//!   binomial distribution (Conover, "Practical Nonparametric Statistics" (1999), section 3.2). Ties make it smaller.
-//! - A bound that is computed again after every few runs is wrong more often than a single one. So bounds are computed
-//!   at fixed numbers of runs ([`looks`]), and the first j looks together may use j / (j + 1) of the probability of
-//!   error ([`ErrorBudget`]). A look uses only the error that its ranks need, and leaves the rest to later looks.
-//! - For paired runs, McNemar's exact test compares how often only one of the two is below a threshold (McNemar,
-//!   Psychometrika 12, 1947). It removes the noise that the two share. The threshold is the unknown quantile, so the
-//!   test must succeed for every value of its confidence interval.
+//! - The r-th smallest of n values bounds the p-quantile. The probability that the bound is wrong is a tail of the
+//!   binomial distribution (Conover, "Practical Nonparametric Statistics" (1999), section 3.2). Ties decrease this
+//!   probability.
+//! - A bound that is computed again after every few runs is wrong more often than a single one. Bounds are therefore
+//!   computed only at fixed numbers of runs ([`looks`]), and the first j looks together may use j / (j + 1) of the
+//!   error probability ([`ErrorBudget`]). A look uses only the error that its ranks need, and leaves the rest to later
+//!   looks.
+//! - For paired runs, McNemar's exact test compares how often only one of the two values is below a threshold
+//!   (McNemar, Psychometrika 12, 1947). This removes the noise that both runs share. The threshold is the unknown
+//!   quantile, so the test must succeed for every value in the quantile's confidence interval.
 
 use crate::stats::{bisected, sorted};
 
@@ -20,21 +22,21 @@ pub(super) fn looks() -> impl Iterator<Item = usize> {
     std::iter::successors(Some(FIRST_LOOK), |runs| Some(runs + runs.div_ceil(4)))
 }
 
-/// Returns the looks of a race with at most `most` runs per candidate: those below `most`, and the last one at `most`.
+/// Returns the looks in a race with at most `most` runs per candidate: those below `most`, and a last one at `most`.
 pub(super) fn looks_to(most: usize) -> impl Iterator<Item = usize> {
     looks()
         .take_while(move |look| *look < most)
         .chain((most >= FIRST_LOOK).then_some(most))
 }
 
-/// Returns the first look at `runs` runs or more.
+/// Returns the number of runs of the first look that has at least `runs` runs.
 pub(super) fn look_from(runs: usize) -> usize {
     looks()
         .find(|look| *look >= runs)
         .expect("looks have no end")
 }
 
-/// A lower and an upper confidence bound; infinite where there is none.
+/// A lower and an upper confidence bound. A missing bound is infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bounds {
     /// The lower bound.
@@ -44,35 +46,35 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// No bound on either side.
+    /// Bounds that are both missing.
     pub(super) const NONE: Self = Self {
         low: f64::NEG_INFINITY,
         high: f64::INFINITY,
     };
 
-    /// Returns true if both sides have a bound and there is a value between them.
+    /// Returns true if both bounds exist and a value lies between them.
     fn is_interval(self) -> bool {
         self.low <= self.high && self.low.is_finite() && self.high.is_finite()
     }
 }
 
-/// The probability of error that all looks at a growing sample share.
+/// The error probability that all looks at a growing sample share.
 #[derive(Clone, Copy, Debug)]
 struct ErrorBudget {
-    /// The error of all looks together.
+    /// The total error probability of all looks.
     total: f64,
-    /// The part that earlier looks have spent.
+    /// The error probability that earlier looks have spent.
     spent: f64,
 }
 
 impl ErrorBudget {
-    /// An unspent budget.
+    /// Creates a budget of which nothing is spent.
     const fn new(total: f64) -> Self {
         Self { total, spent: 0.0 }
     }
 
-    /// Returns the error that look number `look` (from 1) may spend. The first j looks together have j / (j + 1) of
-    /// the total.
+    /// Returns the error probability that look number `look` (from 1) may spend. The first j looks together may spend
+    /// j / (j + 1) of the total.
     fn available(&self, look: usize) -> f64 {
         self.total * look as f64 / (look as f64 + 1.0) - self.spent
     }
@@ -81,11 +83,11 @@ impl ErrorBudget {
 /// The ranks that bound a quantile at one look.
 #[derive(Clone, Debug)]
 struct LookRanks {
-    /// The number of runs of the look.
+    /// The number of runs at the look.
     runs: usize,
-    /// The rank (from 0) of the lower bound among the sorted values, if there is one.
+    /// The rank (from 0) of the lower bound among the sorted values. `None`: there is no lower bound.
     lower: Option<usize>,
-    /// The rank of the upper bound.
+    /// The rank (from 0) of the upper bound among the sorted values. `None`: there is no upper bound.
     upper: Option<usize>,
 }
 
@@ -97,14 +99,14 @@ pub(super) struct QuantileRanks {
 }
 
 impl QuantileRanks {
-    /// Computes the ranks for up to `most` runs. Over all looks, the lower bounds are wrong with probability at most
-    /// `low_error`, and the upper bounds with `high_error`.
+    /// Computes the ranks for up to `most` runs. Over all looks, a lower bound is wrong with a probability of at most
+    /// `low_error`, and an upper bound with at most `high_error`.
     pub(super) fn new(p: f64, low_error: f64, high_error: f64, most: usize) -> Self {
         let mut low_budget = ErrorBudget::new(low_error);
         let mut high_budget = ErrorBudget::new(high_error);
         let mut looks = Vec::new();
         for (look, runs) in (1..).zip(looks_to(most)) {
-            // A lower bound is an upper bound of the values in reverse order.
+            // A lower bound is an upper bound for the values in reverse order.
             let from_the_end = upper_rank(runs, 1.0 - p, &mut low_budget, look);
             looks.push(LookRanks {
                 runs,
@@ -115,7 +117,7 @@ impl QuantileRanks {
         Self { looks }
     }
 
-    /// Returns the bounds from the values of the first runs.
+    /// Returns the bounds, from the values of the first runs.
     pub(super) fn bounds(&self, values: &[f64]) -> Bounds {
         let mut bounds = Bounds::NONE;
         for look in &self.looks {
@@ -134,18 +136,18 @@ impl QuantileRanks {
         bounds
     }
 
-    /// Returns the number of runs of the first look that has an upper bound. `None`: no look has one.
+    /// Returns the number of runs at the first look that has an upper bound. `None`: no look has an upper bound.
     pub(super) fn first_upper(&self) -> Option<usize> {
         let first = self.looks.iter().find(|look| look.upper.is_some())?;
         Some(first.runs)
     }
 }
 
-/// Returns the smallest rank (from 0) of `runs` sorted values that bounds the `p`-quantile from above with the error
-/// that look number `look` (from 1) may spend. The error is deducted from the budget.
+/// Returns the smallest rank (from 0) of `runs` sorted values that bounds the `p`-quantile from above, within the
+/// error that look number `look` (from 1) may spend. Deducts the error from the budget.
 fn upper_rank(runs: usize, p: f64, budget: &mut ErrorBudget, look: usize) -> Option<usize> {
     let available = budget.available(look);
-    // The value at `rank` is below the quantile only if more than `rank` of the values are.
+    // The value at `rank` is below the quantile only if more than `rank` values are.
     let ranks: Vec<usize> = (0..runs).collect();
     let rank = ranks.partition_point(|rank| at_least(rank + 1, runs, p) > available);
     if rank == runs {
@@ -155,15 +157,15 @@ fn upper_rank(runs: usize, p: f64, budget: &mut ErrorBudget, look: usize) -> Opt
     Some(rank)
 }
 
-/// Returns the ranks for [`is_greater_in_pairs`]: half of its error is for the interval of the quantile, a quarter at
-/// each end.
+/// Returns the ranks for [`is_greater_in_pairs`]. Half of its error is for the quantile's interval, a quarter at each
+/// end.
 pub(super) fn paired_ranks(p: f64, error: f64, most: usize) -> QuantileRanks {
     QuantileRanks::new(p, error / 4.0, error / 4.0, most)
 }
 
-/// Returns whether paired values show that the `p`-quantile of `other` is greater than that of `base`; wrong with
-/// probability at most `error` over all looks. Both slices have the same length and finite values. `ranks` come from
-/// [`paired_ranks`].
+/// Returns whether paired values show that the `p`-quantile of `other` is greater than that of `base`. The answer is
+/// wrong with a probability of at most `error` over all looks. Both slices have the same length and finite values.
+/// `ranks` come from [`paired_ranks`].
 pub(super) fn is_greater_in_pairs(
     base: &[f64],
     other: &[f64],
@@ -203,8 +205,8 @@ struct Threshold {
     is_above: bool,
 }
 
-/// Returns the thresholds in an interval at which the counts of [`mcnemar`] change. Between two values, the counts are
-/// those just above the lower one.
+/// Returns the thresholds in an interval at which the counts in [`mcnemar`] change. Between two values, the counts
+/// equal those just above the lower value.
 fn thresholds(base: &[f64], other: &[f64], interval: Bounds) -> Vec<Threshold> {
     let Bounds { low, high } = interval;
     let mut values = Vec::new();
@@ -235,9 +237,9 @@ fn thresholds(base: &[f64], other: &[f64], interval: Bounds) -> Vec<Threshold> {
     thresholds
 }
 
-/// Returns the probability of this many or more pairs with only `base` below a threshold, if `other` is below it at
-/// least as often. `base` counts as below when it is less than the threshold, `other` when it is at most the
-/// threshold, so that the test is valid for distributions with atoms.
+/// Returns the probability of at least this many pairs in which only `base` is below a threshold, if `other` is below
+/// it at least as often. `base` is below if it is less than the threshold, `other` if it is at most the threshold, so
+/// that the test is valid for distributions with atoms.
 fn mcnemar(base: &[f64], other: &[f64], threshold: Threshold) -> f64 {
     let mut only_base = 0;
     let mut only_other = 0;
@@ -268,7 +270,7 @@ pub(super) fn at_least(k: usize, n: usize, p: f64) -> f64 {
 /// Returns the probability that exactly `k` of `n` independent trials succeed, each with probability `p` above 0.
 fn exactly(k: usize, n: usize, p: f64) -> f64 {
     let ln_choose = ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k);
-    // The logarithm of 1 - p is infinite for p = 1, where no trial fails.
+    // The logarithm of 1 - p is infinite for p = 1, where no trial can fail.
     let ln_failures = if k == n {
         0.0
     } else {
@@ -282,9 +284,9 @@ fn ln_factorial(n: usize) -> f64 {
     libm::lgamma(n as f64 + 1.0)
 }
 
-/// Returns a lower confidence bound of a share, given `kept` of `n` runs: the share for which `kept` or more have
-/// probability `error` (Clopper, Pearson, Biometrika 26, 1934; one-sided). With `kept = n` it is the n-th root of
-/// `error`, from which the rule of three follows.
+/// Returns a lower confidence bound for a share, if `kept` of `n` runs have the property: the share at which `kept` or
+/// more have a probability of `error` (Clopper, Pearson, Biometrika 26, 1934; one-sided). For `kept = n` it is the
+/// n-th root of `error`, from which the rule of three follows.
 pub(super) fn share_at_least(kept: usize, n: usize, error: f64) -> f64 {
     if kept == 0 {
         return 0.0;
@@ -371,7 +373,7 @@ mod tests {
 
     #[test]
     fn equal_quantiles_of_paired_runs_are_rarely_called_different() {
-        // Both have the median 90: one is always 90, the other 90 or 130 with equal probability.
+        // Both samples have the median 90: one is always 90, the other is 90 or 130 with equal probability.
         const ROUNDS: u32 = 400;
         let mut draws = crate::stats::draws::Draws::new(5);
         let (mut wrong, paired) = (0, paired_ranks(0.5, 0.05, 55));
@@ -417,7 +419,7 @@ mod tests {
                 "{n} of {n}"
             );
         }
-        // Clopper and Pearson's own table: 9 of 10, one-sided 95%, gives 0.606.
+        // Clopper and Pearson's own table: 9 of 10, one-sided 95%, is 0.606.
         assert!((share_at_least(9, 10, 0.05) - 0.6058).abs() < 5e-4);
         assert!(share_at_least(0, 10, 0.05) <= 0.0);
     }

@@ -1,11 +1,11 @@
-//! Chooses from all replicates of all candidates by a simple rule: the best candidate that meets all limits.
+//! Chooses the best candidate that meets all limits, from all replicates of all candidates.
 //!
-//! This shows whether the search found the same answer with fewer runs.
+//! This verifies that the search found the same answer with fewer runs.
 
 use super::{PlannedExperiment, StrategyRace};
 use crate::results::{ExhaustiveSearch, PlanRecord, RunRow, StrategyAnswer};
 
-/// Returns the choice of each race, in the order of the record's answers, and whether the search agrees with it.
+/// Returns the choice in each race, in the order of the record's answers, and whether the search agrees.
 pub(super) fn exhaustive(
     races: &[StrategyRace],
     task: PlannedExperiment<'_>,
@@ -29,7 +29,7 @@ pub(super) fn exhaustive(
     }
 }
 
-/// Returns the race of an answer. Answers are in the order of the worlds, races in the order of the variants.
+/// Returns the race that an answer belongs to. Answers are in the order of worlds, races in the order of variants.
 fn race_of<'r>(races: &'r [StrategyRace], world: &str, strategy: &str) -> &'r StrategyRace {
     races
         .iter()
@@ -44,7 +44,8 @@ struct AllReplicates<'s> {
 }
 
 impl AllReplicates<'_> {
-    /// Returns the candidate with the smallest objective of those that meet all limits; among equals, the first.
+    /// Returns the candidate with the smallest objective among those that meet all limits. In a tie, the first one is
+    /// returned.
     fn best(&self) -> Option<usize> {
         let mut best = None;
         for candidate in 0..self.race.variants.len() {
@@ -58,8 +59,8 @@ impl AllReplicates<'_> {
         best
     }
 
-    /// Returns whether the search's answer meets the limits and is as good as the best candidate, within the zone of
-    /// indifference; or whether neither has an answer.
+    /// Returns whether the search's answer meets the limits and equals the best candidate within the zone of
+    /// indifference. If neither has an answer, they agree as well.
     fn agrees(&self, best: Option<usize>, answer: &StrategyAnswer) -> bool {
         let planned = (0..self.race.variants.len())
             .find(|&candidate| Some(self.label(candidate)) == answer.variant.as_deref());
@@ -79,14 +80,14 @@ impl AllReplicates<'_> {
         &self.task.variant(self.race.variants[candidate]).label
     }
 
-    /// Returns the replicates of a candidate that the experiment asks for.
+    /// Returns the replicates of a candidate that the experiment requests.
     fn rows(&self, candidate: usize) -> &[RunRow] {
         let rows = &self.race.runs[candidate];
         let most = self.task.experiment.replicates as usize;
         &rows[..rows.len().min(most)]
     }
 
-    /// Returns whether all runs of a candidate finished and meet all limits.
+    /// Returns whether all runs of a candidate finished and met all limits.
     fn meets_limits(&self, candidate: usize) -> bool {
         let rows = self.rows(candidate);
         let is_finished = rows.iter().all(|row| self.task.value(row).is_finite());
@@ -94,7 +95,7 @@ impl AllReplicates<'_> {
         is_finished && limits.all(|limit| limit.judge(rows).holds)
     }
 
-    /// Returns the objective of a candidate: of its runs, or its setting.
+    /// Returns the objective of a candidate, from its runs or its setting.
     fn objective(&self, candidate: usize) -> f64 {
         let objective = &self.task.plan.objective;
         let variant = self.task.variant(self.race.variants[candidate]);

@@ -1,8 +1,8 @@
 //! The Pareto front of a search with a number of tries: the tried settings that no other setting beats in time, load
-//! and exposure together.
+//! and exposure combined.
 //!
 //! All settings have the same first replicates, so their medians are paired. Values within about 1% of each other
-//! count as equal, and among equal settings the one that was tried first is on the front.
+//! count as equal, and among equal settings only the one that was tried first is on the front.
 //!
 //! Left out: the confidence that a setting is on the front. The front is based on [`FIRST_RUNS`] runs.
 
@@ -10,18 +10,18 @@ use super::{PlannedExperiment, StrategyRace};
 use crate::results::{Candidate, FrontPlace, LoadAxis, Measure, MeasuredStatistic, RunRow};
 use crate::scenario::FIRST_RUNS;
 
-/// The measures of the front.
+/// The measures that the front compares.
 #[derive(Clone, Copy)]
 pub(super) struct FrontMeasures {
     time: MeasuredStatistic,
     load: Measure,
-    /// The measure of the targets at risk.
+    /// The measure of exposure, which is the number of targets at risk.
     pub(super) exposure: Measure,
 }
 
 impl FrontMeasures {
-    /// Chooses the time and the load of the plan and, as the exposure, the targets that receive a defective release.
-    /// Without a defect, the exposure is the clusters that are not ready at the same time.
+    /// Chooses the time and the load of the plan. The exposure is the number of targets that receive a defective
+    /// release or, without a defect, the number of clusters that are not ready at the same time.
     pub(super) fn of(time: MeasuredStatistic, load: &LoadAxis, races: &[StrategyRace]) -> Self {
         let mut runs = races.iter().flat_map(|race| &race.runs).flatten();
         let exposure = if runs.any(|row| row.exposed_targets > 0) {
@@ -36,7 +36,7 @@ impl FrontMeasures {
         }
     }
 
-    /// Returns the point of a setting, before it is compared with the others. `is_present`: it is the current setting.
+    /// Returns the point of a setting before it is compared with others. `is_present`: it is the current setting.
     pub(super) fn place(
         self,
         task: PlannedExperiment<'_>,
@@ -56,10 +56,10 @@ impl FrontMeasures {
     }
 }
 
-/// The three measures of a setting in steps of about 1%: time, load and exposure.
+/// A setting's time, load and exposure, in steps of about 1%.
 pub(super) type FrontSteps = [i64; 3];
 
-/// Marks the candidates of a world that are on its front.
+/// Marks the candidates that are on the front of their world.
 pub(super) fn mark(candidates: &mut [Candidate]) {
     let mut points = Vec::new();
     for candidate in &*candidates {
@@ -72,7 +72,7 @@ pub(super) fn mark(candidates: &mut [Candidate]) {
     }
 }
 
-/// Returns the measures of a setting in steps. `None`: some run did not finish.
+/// Returns the measures of a setting in steps. `None`: at least one run did not finish.
 pub(super) fn steps(place: &FrontPlace) -> Option<FrontSteps> {
     Some([step(place.time?), step(place.load), step(place.exposure)])
 }
@@ -83,7 +83,7 @@ fn step(value: f64) -> i64 {
 }
 
 /// Returns whether each point is on the front: no other point is at most as large in all measures and smaller in one.
-/// Among equal points only the first is.
+/// Of equal points, only the first is on the front.
 pub(super) fn optimal(points: &[Option<FrontSteps>]) -> Vec<bool> {
     let mut order: Vec<(FrontSteps, usize)> = Vec::new();
     for (at, point) in points.iter().enumerate() {

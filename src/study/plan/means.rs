@@ -1,45 +1,45 @@
-//! Confidence bounds of a mean that hold for skewed times, at any number of runs.
+//! Confidence bounds for a mean that are valid for skewed times and for any number of runs.
 //!
-//! A test by betting: a capital of 1 grows by the factor 1 + λ (x - m) with each run. If the mean is at most m, the
-//! expected capital does not grow, and the probability that it ever reaches 1 / ε is at most ε (Ville; Waudby-Smith,
-//! Ramdas, "Estimating means of bounded random variables by betting", J. R. Statist. Soc. B 86 (2024)). No factor may
-//! be negative, so a bet needs a lowest value. The capital is split evenly over fixed bets λ, and bets that the lowest
-//! value forbids count as lost.
+//! The bounds come from a test by betting: a capital of 1 is multiplied by 1 + λ (x - m) with each run. If the mean is
+//! at most m, the expected capital does not grow, and the probability that it ever reaches 1 / ε is at most ε (Ville;
+//! Waudby-Smith, Ramdas, "Estimating means of bounded random variables by betting", J. R. Statist. Soc. B 86 (2024)).
+//! No factor may be negative, so a bet needs a lower limit of the values. The capital is split evenly over fixed bets
+//! λ, and bets that the lower limit forbids count as lost.
 //!
-//! Without a lowest value there is no valid bound of a mean: an event that occurs in no run may move the mean by any
-//! amount. So the bounds are for a mean in which the rarest [`RARE`] of the runs, at the unfavourable end, count no
-//! more than the rest. After [`runs_to_see`] runs, the worst observed run is at that end or beyond it.
+//! Without a lower limit there is no valid bound for a mean, because an event that occurs in no run may move the mean
+//! by any amount. The bounds are therefore for a mean in which the worst [`RARE`] of all runs are limited to the edge
+//! of that share. After [`runs_to_see`] runs, the worst observed run is at that edge or beyond it.
 
 use crate::stats::bisected;
 
-/// Share of runs at the unfavourable end that a statement about a mean does not cover beyond the worst observed run.
-/// It equals the share of `confirm`: statements are about 95% of the runs.
+/// Share of runs at the unfavourable end whose excess beyond the worst observed run is not covered by a statement
+/// about a mean. As for `confirm`, statements are about 95% of the runs.
 pub(super) const RARE: f64 = 0.05;
 
-/// Fractions of the maximum bet that a known lowest value of 0 allows.
+/// Fractions of the maximum bet that is allowed if the lower limit of the values is 0.
 const FRACTIONS: [f64; 6] = [0.05, 0.15, 0.35, 0.6, 0.85, 0.99];
-/// Bets relative to the first run's value: 2^-6 to 2^12 of its inverse.
+/// Bets relative to the first run's value: 2^-6 to 2^12 times its inverse.
 const EXPONENTS: std::ops::RangeInclusive<i32> = -6..=12;
 
-/// Returns the number of runs after which events with a probability of [`RARE`] have occurred, except with probability
-/// `error`.
+/// Returns the number of runs after which an event with a probability of [`RARE`] has occurred at least once, except
+/// with a probability of `error`.
 pub(super) fn runs_to_see(error: f64) -> usize {
     (libm::log(error) / libm::log1p(-RARE)).ceil() as usize
 }
 
-/// Returns whether the values show that their mean is greater than 0, without a known lowest value. Wrong with
-/// probability at most `error`, at any number of values. `scale` is their order of magnitude, known after the first
-/// run.
+/// Returns whether the values show that their mean is greater than 0, without a known lower limit. The answer is wrong
+/// with a probability of at most `error`, at any number of values. `scale` is the values' order of magnitude, known
+/// after the first run.
 pub(super) fn is_above_zero(values: &[f64], scale: f64, error: f64) -> bool {
     values.len() >= runs_to_see(error / 2.0) && capital(values, scale) >= libm::log(2.0 / error)
 }
 
-/// Returns true if the pairs show that the mean of `other` is greater, as in [`is_above_zero`].
+/// Returns whether the pairs show that the mean of `other` is greater than that of `base`, as in [`is_above_zero`].
 pub(super) fn is_greater_in_pairs(base: &[f64], other: &[f64], error: f64) -> bool {
     is_above_zero(&differences(base, other), base[0], error)
 }
 
-/// Returns the difference of each value of `other` from its pair in `base`.
+/// Returns the difference between each value of `other` and its pair in `base`.
 pub(super) fn differences(base: &[f64], other: &[f64]) -> Vec<f64> {
     let mut differences = Vec::new();
     for (base, other) in base.iter().zip(other) {
@@ -48,7 +48,7 @@ pub(super) fn differences(base: &[f64], other: &[f64]) -> Vec<f64> {
     differences
 }
 
-/// Returns a lower bound of the mean of non-negative values.
+/// Returns a lower bound for the mean of non-negative values.
 pub(super) fn lower(values: &[f64], error: f64) -> f64 {
     let (bound, _) = bisected((0.0, greatest(values)), 40, |mean| {
         !is_lower_bound(values, mean, error)
@@ -56,7 +56,7 @@ pub(super) fn lower(values: &[f64], error: f64) -> f64 {
     bound
 }
 
-/// Returns whether non-negative values show that their mean is at least this one.
+/// Returns whether non-negative values show that their mean is at least `mean`.
 fn is_lower_bound(values: &[f64], mean: f64, error: f64) -> bool {
     if mean <= 0.0 {
         return false;
@@ -68,7 +68,7 @@ fn is_lower_bound(values: &[f64], mean: f64, error: f64) -> bool {
     log_mean(&capital) >= -libm::log(error)
 }
 
-/// Returns an upper bound of the mean. Infinite before [`runs_to_see`].
+/// Returns an upper bound for the mean of non-negative values. Infinite before [`runs_to_see`] runs.
 pub(super) fn upper(values: &[f64], error: f64) -> f64 {
     let greatest = greatest(values);
     if values.len() < runs_to_see(error / 2.0) || !greatest.is_finite() {
@@ -87,7 +87,7 @@ pub(super) fn upper(values: &[f64], error: f64) -> f64 {
     bound
 }
 
-/// Returns whether the values show that their mean is at most this one.
+/// Returns whether non-negative values show that their mean is at most `mean`.
 fn is_upper_bound(values: &[f64], mean: f64, error: f64) -> bool {
     let room: Vec<f64> = values.iter().map(|value| mean - value).collect();
     is_above_zero(&room, values[0], error)
@@ -98,7 +98,7 @@ fn greatest(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
-/// Returns the logarithm of the capital from all values except the first, which determines the scale.
+/// Returns the logarithm of the capital after all values except the first, which determines the scale.
 fn capital(values: &[f64], scale: f64) -> f64 {
     let scale = if scale.abs() > 0.0 { scale.abs() } else { 1.0 };
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -115,12 +115,12 @@ fn capital(values: &[f64], scale: f64) -> f64 {
     log_mean(&capital)
 }
 
-/// Returns the logarithm of the capital that a bet wins with these values. `of`: the relative growth with a value.
+/// Returns the logarithm of a bet's capital after these values. `of`: the relative growth for a value.
 fn sum_ln(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
     values.iter().map(|value| libm::log1p(of(*value))).sum()
 }
 
-/// Returns the logarithm of the mean of numbers that are given by their logarithms.
+/// Returns the logarithm of the mean of numbers that are given as logarithms.
 fn log_mean(logs: &[f64]) -> f64 {
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if !most.is_finite() {

@@ -1,9 +1,10 @@
-//! The search for settings: one race for each world and strategy, in common rounds, to keep every thread busy.
+//! The search for settings: one race for each world and strategy. All races run in common rounds, to keep every thread
+//! busy.
 //!
 //! A round simulates the runs that all races request, in parallel, and then decides from all results in index order.
-//! So the same file and seed give the same runs and the same answer on any number of threads. A variant and replicate
-//! give the same run as in `fleetsim run`. In a search with a number of tries, a [`Tuner`] chooses the candidates of
-//! each race before it begins.
+//! The same file and seed therefore give the same runs and the same answer on any number of threads. A run with the
+//! same variant and replicate is the same as in `fleetsim run`. In a search with a number of tries, a [`Tuner`]
+//! chooses the candidates of each race before it begins.
 
 mod answer;
 mod bounds;
@@ -31,9 +32,9 @@ pub use tuner::Tuner;
 /// The result of a search.
 #[derive(Clone, Debug)]
 pub struct SearchResult {
-    /// The answer.
+    /// The answer of the search.
     pub plan: PlanRecord,
-    /// Every run that was simulated, by variant and replicate.
+    /// Every simulated run, by variant and replicate.
     pub runs: Vec<RunRow>,
 }
 
@@ -50,7 +51,7 @@ impl<'s> PlannedExperiment<'s> {
         &self.experiment.variants[number]
     }
 
-    /// Returns whether candidates of one race differ in this setting.
+    /// Returns whether a setting is searched, so that candidates of one race differ in it.
     fn is_searched(self, setting: &Setting) -> bool {
         setting.is_of_strategy() || self.plan.objective.is_setting(setting)
     }
@@ -63,8 +64,8 @@ impl<'s> PlannedExperiment<'s> {
             .collect()
     }
 
-    /// Returns the value of a run for the race; infinite for a run that did not finish. If the objective is not a
-    /// duration, an unfinished run keeps its value only if some limit bounds a duration.
+    /// Returns the value of a run for its race. It is infinite if the run did not finish, unless the objective is not
+    /// a duration and some limit bounds a duration.
     fn value(self, run: &RunRow) -> f64 {
         let objective = &self.plan.objective;
         if objective.is_time() || run.is_done() || self.has_time_limit() {
@@ -98,7 +99,7 @@ impl<'s> PlannedExperiment<'s> {
         values
     }
 
-    /// Returns the sample of a run for its race.
+    /// Returns a run in the form that its race needs.
     fn sample(self, run: &RunRow) -> Sample {
         let mut excess = Vec::new();
         for limit in &self.plan.limits {
@@ -110,7 +111,7 @@ impl<'s> PlannedExperiment<'s> {
         }
     }
 
-    /// Returns the race of a variant. A setting that is the objective distinguishes candidates, not worlds.
+    /// Returns the key of a variant's race. If a setting is the objective, it does not distinguish worlds.
     fn race_of(self, variant: &Variant) -> RaceKey {
         let world = Setting::of_world(&variant.settings)
             .filter(|setting| !self.plan.objective.is_setting(setting));
@@ -151,7 +152,7 @@ impl<'s> PlannedExperiment<'s> {
         rules
     }
 
-    /// Returns the maximum number of runs per candidate, if bounds need this many.
+    /// Returns the maximum number of runs per candidate, given that bounds need `needed` runs.
     fn most_runs(self, needed: usize) -> usize {
         match self.plan.most {
             Some(most) => most as usize,
@@ -159,7 +160,7 @@ impl<'s> PlannedExperiment<'s> {
         }
     }
 
-    /// Returns the candidate variants and the tuner that picks among them. If the current setting is also a point of
+    /// Returns the candidate variants and the tuner that picks among them. If the current setting is also a point in
     /// the grid, the duplicate is dropped.
     fn tuning(self, mut variants: Vec<usize>, tries: usize) -> Tuning {
         let present = self.present_setting(&variants);
@@ -167,7 +168,7 @@ impl<'s> PlannedExperiment<'s> {
         variants.retain(|&variant| Some(variant) != duplicate);
         let mut settings = Vec::new();
         for &variant in &variants {
-            // The current setting takes the point of its duplicate.
+            // The current setting replaces its duplicate in the grid.
             let at_point = match duplicate {
                 Some(duplicate) if Some(variant) == present => duplicate,
                 _ => variant,
@@ -180,14 +181,15 @@ impl<'s> PlannedExperiment<'s> {
         }
     }
 
-    /// Returns the first variant of a race with several variants that has only the experiment's own settings.
+    /// Returns the first of a race's variants that has only the experiment's own settings, if the race has several
+    /// variants.
     fn present_setting(self, variants: &[usize]) -> Option<usize> {
         let &first = variants.first()?;
         let is_present = variants.len() > 1 && self.searched_settings(first).is_empty();
         is_present.then_some(first)
     }
 
-    /// Returns the first of these variants that has the same strategy with the same settings as another one.
+    /// Returns the first of the other variants with the same strategy and the same settings.
     fn duplicate_of(self, variant: usize, others: &[usize]) -> Option<usize> {
         let strategy = &*self.variant(variant).scenario.strategy;
         let mut others = others.iter().copied();
@@ -213,7 +215,7 @@ struct Tuning {
 }
 
 impl Tuning {
-    /// Returns the rank of a variant among all that may become candidates.
+    /// Returns the rank of a variant among all possible candidates.
     fn rank_of(&self, variant: usize) -> usize {
         self.variants
             .iter()
@@ -222,7 +224,7 @@ impl Tuning {
     }
 }
 
-/// One race: a strategy in a world.
+/// The race of one strategy in one world.
 struct StrategyRace {
     key: RaceKey,
     /// The candidates of the race, as indices of the experiment's variants.
@@ -230,14 +232,14 @@ struct StrategyRace {
     /// The choice of the candidates. `None`: all variants of the race are candidates.
     tuning: Option<Tuning>,
     race: Race,
-    /// The runs of each candidate, in the order of replicates.
+    /// The runs of each candidate, in the order of their replicates.
     runs: Vec<Vec<RunRow>>,
-    /// The last round in which each candidate ran.
+    /// The last round in which each candidate had runs.
     rounds: Vec<u32>,
 }
 
 impl StrategyRace {
-    /// Creates a race between these variants or, with a number of tries, between those that a tuner picks.
+    /// Creates a race between these variants or, with a number of tries, between the variants that a tuner picks.
     fn new(key: RaceKey, variants: Vec<usize>, task: PlannedExperiment<'_>) -> Self {
         let is_tuned = task.plan.tries.is_some();
         let mut race = Self {
@@ -258,7 +260,7 @@ impl StrategyRace {
         race
     }
 
-    /// Adds further settings to the race, up to its number of tries. Returns the runs that they need.
+    /// Adds further settings to the race, up to the number of tries. Returns the runs that they need.
     fn tune(&mut self, task: PlannedExperiment<'_>) -> Vec<RunsWanted> {
         let Some(mut tuning) = self.tuning.take() else {
             return Vec::new();
@@ -287,7 +289,7 @@ impl StrategyRace {
         self.rounds.push(0);
     }
 
-    /// Makes the variants that a tuner did not pick candidates.
+    /// Makes the variants that the tuner did not pick candidates, too.
     fn enter_rest(&mut self, task: PlannedExperiment<'_>) {
         let all = match &self.tuning {
             Some(tuning) => tuning.variants.clone(),
@@ -300,15 +302,15 @@ impl StrategyRace {
         }
     }
 
-    /// Adds a run that the race requested.
+    /// Adds a finished run that the race requested.
     fn record(&mut self, candidate: usize, run: RunRow, round: u32, sample: Sample) {
         self.race.add(candidate, sample);
         self.runs[candidate].push(run);
         self.rounds[candidate] = round;
     }
 
-    /// Returns the candidates whose neighbours may be better: the best that meets the limits or exceeds them least,
-    /// and those on the front.
+    /// Returns the candidates whose neighbours may be better: the best one that meets the limits (or the one that
+    /// exceeds them least), and those on the front.
     fn leading(&self, task: PlannedExperiment<'_>) -> Vec<usize> {
         let optimal = self.on_front(task);
         let scales = answer::scales(task.plan);
@@ -343,7 +345,7 @@ impl StrategyRace {
     }
 }
 
-/// Returns the total excess of runs over the limits: the sum of the excesses as shares of the limits' scales.
+/// Returns by how much runs exceed the limits: the sum of the excesses, each relative to the limit's scale.
 fn excess(plan: &Plan, scales: &[f64], rows: &[RunRow]) -> f64 {
     let mut shares = Vec::new();
     for (limit, scale) in plan.limits.iter().zip(scales) {
@@ -356,9 +358,9 @@ fn excess(plan: &Plan, scales: &[f64], rows: &[RunRow]) -> f64 {
 
 /// Searches the settings of an experiment whose variants are the candidates, on the current rayon pool.
 ///
-/// With `exhaustive`, every candidate is simulated with all replicates after the search, and both answers are
-/// reported; the search does not use those runs. `run_done` is called after each run, from any thread. The
-/// journal works as in [`super::simulate`].
+/// With `exhaustive`, all replicates of every candidate are simulated after the search, and both answers are reported.
+/// The search does not use these additional runs. `run_done` is called after each run, from any thread. The journal
+/// works as in [`super::simulate`].
 ///
 /// # Errors
 /// Returns an error if a run could not be saved.
@@ -380,7 +382,7 @@ pub fn search(
     })
 }
 
-/// Like [`search`], with runs from any source: `run` returns the run with a variant's index and a replicate.
+/// Searches like [`search`], with runs from any source: `run` returns the run for a variant's index and a replicate.
 ///
 /// # Errors
 /// Returns the errors of `run`.
@@ -407,9 +409,9 @@ pub fn search_among(
 struct RaceJob {
     /// The index of the race.
     race: usize,
-    /// The index of the candidate in the race.
+    /// The candidate's index in the race.
     candidate: usize,
-    /// The index of the variant in the experiment.
+    /// The variant's index in the experiment.
     variant: usize,
     replicate: u32,
 }
@@ -427,11 +429,11 @@ fn simulated(
 /// A search in progress.
 struct SettingSearch<'s> {
     task: PlannedExperiment<'s>,
-    /// The races in the order of the experiment.
+    /// The races, in the order of the experiment.
     races: Vec<StrategyRace>,
-    /// Number of runs so far.
+    /// Number of runs simulated so far.
     spent: u64,
-    /// The budget of runs, if the search stopped because of it.
+    /// The budget of runs, if it stopped the search.
     stopped_at: Option<u64>,
 }
 
@@ -450,7 +452,7 @@ impl<'s> SettingSearch<'s> {
         }
     }
 
-    /// Simulates rounds until no race requests a run, or the budget is spent.
+    /// Simulates rounds until no race requests runs, or the budget is spent.
     fn run_races(
         &mut self,
         run: &(impl Fn(usize, u32) -> Result<RunRow, StudyError> + Sync),
@@ -474,8 +476,8 @@ impl<'s> SettingSearch<'s> {
         Ok(())
     }
 
-    /// Returns the runs that all races request for the next round. While some race adds candidates, only the runs of
-    /// these are returned.
+    /// Returns the runs that the races request for the next round. While any race adds candidates, only the runs of
+    /// new candidates are returned.
     fn requested(&mut self) -> Vec<RaceJob> {
         let mut tuned = Vec::new();
         for race in &mut self.races {
@@ -493,7 +495,7 @@ impl<'s> SettingSearch<'s> {
         jobs
     }
 
-    /// Adds jobs for the replicates that a candidate lacks, up to the number `up_to`.
+    /// Adds jobs for the replicates below `up_to` that a candidate lacks.
     fn push_jobs(&self, jobs: &mut Vec<RaceJob>, race: usize, candidate: usize, up_to: usize) {
         let of_race = &self.races[race];
         for replicate in of_race.runs[candidate].len()..up_to {
@@ -506,7 +508,7 @@ impl<'s> SettingSearch<'s> {
         }
     }
 
-    /// Drops the jobs that exceed the budget. The search then stops after the others.
+    /// Drops the jobs that exceed the budget. The search stops after the remaining ones.
     fn cut_to_budget(&mut self, jobs: &mut Vec<RaceJob>) {
         let Some(budget) = self.task.plan.runs else {
             return;
@@ -518,7 +520,7 @@ impl<'s> SettingSearch<'s> {
         }
     }
 
-    /// Simulates all replicates of all variants that the search left out.
+    /// Simulates all replicates of all variants that the search did not simulate.
     fn complete(
         &mut self,
         run: &(impl Fn(usize, u32) -> Result<RunRow, StudyError> + Sync),
@@ -588,7 +590,7 @@ impl<'s> SettingSearch<'s> {
     }
 }
 
-/// Returns an upper bound of the runs that [`search`] reports as done.
+/// Returns an upper bound for the number of runs that [`search`] reports as done.
 #[must_use]
 pub fn run_count_at_most(experiment: &Experiment, plan: &Plan, exhaustive: bool) -> u64 {
     let task = PlannedExperiment { experiment, plan };

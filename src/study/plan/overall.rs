@@ -1,11 +1,11 @@
 //! The best of the strategies' answers in one world, and whether the runs confirm it.
 //!
 //! Each strategy has its own race. The winners have the same replicates, so they are compared in pairs, with bounds
-//! that assume no distribution. Any two of all candidates might have been compared, so each pair has an equal part of
-//! the error.
+//! that assume no distribution. Any two candidates might have been compared, so each possible pair gets an equal part
+//! of the error.
 //!
-//! Left out: further runs to decide between strategies. If the runs do not show which strategy is best, the answer
-//! says so.
+//! Left out: further runs to decide between strategies. If the runs do not show which strategy is best, the answer is
+//! reported as uncertain.
 
 use super::bounds::{is_greater_in_pairs, looks_to, paired_ranks};
 use super::means;
@@ -42,7 +42,8 @@ impl Winner<'_> {
         over.of(&self.values[..common]) < over.of(&other.values[..common])
     }
 
-    /// Returns whether the runs show that this winner has the smaller statistic; wrong with probability `error`.
+    /// Returns whether the runs show that this winner has the smaller statistic. The answer is wrong with a
+    /// probability of at most `error`.
     fn is_shown_better(&self, other: &Self, over: Statistic, error: f64) -> bool {
         if let (Some(own), Some(other)) = (self.setting, other.setting) {
             return own < other;
@@ -109,8 +110,8 @@ mod tests {
     use super::*;
     use crate::engine::{Streams, dist};
 
-    /// Returns whether the faster of two is named, and whether it is confirmed, when it takes `by` seconds less; each
-    /// run has 10 s of noise.
+    /// Returns whether the faster of two winners is chosen, and whether it is confirmed, if it is `by` seconds faster
+    /// and each run has 10 s of noise.
     fn found(by: f64, over: Statistic, seed: u64) -> (bool, bool) {
         let streams = Streams::new(seed, 0);
         let values = |name: &str, less: f64| -> Vec<f64> {

@@ -1,31 +1,31 @@
 //! A race that finds the best candidate that meets all limits, with few runs.
 //!
-//! Every candidate runs once. Further runs are spent where they help to decide:
+//! Every candidate runs once. Further runs are used where they help to decide:
 //!
-//! 1. A candidate that demonstrably exceeds a limit is excluded. For a limit on every run, one run that exceeds it is
-//!    proof. A mean or a quantile is evaluated from ten runs on.
+//! 1. A candidate that demonstrably exceeds a limit is excluded. For a limit on every run, a single run that exceeds
+//!    it is proof. Means and quantiles are evaluated after at least ten runs.
 //! 2. The others run ten times, the minimum for a comparison.
-//! 3. The leader is the best of the rest over common replicates. It runs in doubling steps until it has met all limits
-//!    in `confirm` runs and its runs show that it meets the limits on means and quantiles. So a candidate that
-//!    occasionally exceeds a limit is excluded before the others are compared with it.
+//! 3. The leader is the best remaining candidate over common replicates. It runs in doubling steps until it has met
+//!    all limits in `confirm` runs and its runs show that it meets the limits on means and quantiles. A candidate that
+//!    occasionally exceeds a limit is therefore excluded before others are compared with it.
 //! 4. The leader runs until its objective has an upper bound, and the others run in growing steps until each is worse
 //!    than the leader, or not better by more than the zone of indifference.
 //!
 //! No decision is final: all decisions follow from the runs so far. A candidate that was worse than a former leader
 //! returns to the race if that leader later exceeds a limit.
 //!
-//! The guarantee, with probability `confidence`: no worse candidate beats the best one. For that, the best candidate
-//! must never appear worse than another one, nor appear to exceed a limit that it meets, at any look. With limits on
-//! means or quantiles, each of these two has half of the error. A comparison is decided by the bounds of both
-//! objectives, or by the paired runs, each with half of its error. Only the lower bound of the best candidate can
-//! exclude it, so each lower bound has half of the error; upper bounds and pairs are as many as the other candidates,
-//! which share the other half. [`super::bounds`] and [`super::means`] describe the bounds. They assume no
-//! distribution.
+//! The race guarantees, with a probability of `confidence`, that no worse candidate beats the best one. For this, the
+//! best candidate must not, at any look, appear worse than another one or appear to exceed a limit that it meets. With
+//! limits on means or quantiles, each of these two conditions gets half of the error. A comparison is decided by the
+//! bounds of both objectives or by the paired runs, each with half of the comparison's error. Only the lower bound of
+//! the best candidate can exclude it, so each lower bound gets half of the error for bounds. There are as many upper
+//! bounds and pairs as other candidates, so these share the other half. [`super::bounds`] and [`super::means`]
+//! describe the bounds. They assume no distribution.
 //!
 //! If the objective is a setting, its values need no runs. The best value that meets all limits is the answer.
 //!
-//! It is not assumed that a larger setting is faster, or has a higher load. Such an assumption would save runs, but
-//! hide the worlds in which it is wrong. The cost of not assuming it is one run of every candidate.
+//! The race does not assume that a larger setting is faster or causes a higher load. Such an assumption would save
+//! runs, but would hide the worlds in which it is wrong. Without it, every candidate needs at least one run.
 
 use super::bounds::{
     Bounds, FIRST_LOOK, QuantileRanks, is_greater_in_pairs, look_from, looks_to, paired_ranks,
@@ -35,43 +35,43 @@ use super::means;
 use crate::results::{CandidateStatus, Estimate, Statistic, WithinLimits};
 use crate::stats::in_turn;
 
-/// Default maximum number of runs of a candidate, if the experiment has fewer, for the bound of a limit: sufficient
-/// for a 99th percentile.
+/// Default maximum number of runs of a candidate for the bound of a limit, if the experiment has fewer runs. It is
+/// sufficient for a 99th percentile.
 const MOST_FOR_LIMITS: usize = 1_000;
-/// The same for the bound of a comparison.
+/// Default maximum number of runs of a candidate for the bound of a comparison, if the experiment has fewer runs.
 const MOST_FOR_COMPARISONS: usize = 215;
 
 /// The parameters of a race.
 #[derive(Clone, Debug)]
 pub struct RaceRules {
-    /// For each limit, the statistic of the excess that must be at most 0.
+    /// For each limit, the statistic of the runs' excess that must be at most 0.
     pub demands: Vec<Statistic>,
     /// The statistic of the values to minimise.
     pub objective: Statistic,
     /// Confidence of the answer, between 0 and 1.
     pub confidence: f64,
-    /// Values that differ by less than this share of the leader's count as equal.
+    /// Values that differ from the leader's by less than this share of it count as equal.
     pub indifference: f64,
-    /// Runs in which the winner must have met the limits; unused without limits.
+    /// Number of runs in which the winner must have met the limits. Unused without limits.
     pub confirm: usize,
     /// Maximum number of runs per candidate.
     pub most: usize,
-    /// Maximum number of runs for comparisons; the rest is for showing that the leader meets the limits.
+    /// Maximum number of runs for comparisons. Further runs only show that the leader meets the limits.
     pub most_compared: usize,
 }
 
-/// The numbers of runs after which the bounds of an answer are possible.
+/// The numbers of runs after which the bounds for an answer can exist.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunsForBounds {
-    /// The number of runs for the bound of the objective that a comparison needs.
+    /// The number of runs for the objective's bound that a comparison needs.
     pub objective: usize,
-    /// The number of runs for the bounds of all limits; 0 without limits.
+    /// The number of runs for the bounds of all limits. 0 without limits.
     pub limits: usize,
 }
 
 impl RaceRules {
-    /// Returns the numbers of runs after which the objective and all limits can have the bounds that an answer among
-    /// this many candidates needs.
+    /// Returns the numbers of runs after which the objective and the limits can have the bounds that are needed to
+    /// choose among this many candidates.
     #[must_use]
     pub fn runs_for_bounds(&self, candidates: usize) -> RunsForBounds {
         let errors = Errors::of(self, candidates);
@@ -86,7 +86,7 @@ impl RaceRules {
     }
 }
 
-/// Returns the number of runs, at most `most`, after which a statistic can have an upper bound with this error.
+/// Returns the number of runs, at most `most`, at which a statistic can have an upper bound with this error.
 fn runs_for_bound(over: Statistic, error: f64, most: usize) -> usize {
     match over {
         Statistic::Every => FIRST_LOOK,
@@ -100,9 +100,9 @@ fn runs_for_bound(over: Statistic, error: f64, most: usize) -> usize {
 /// One run of a candidate, reduced to the values that the race needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// The value to minimise; infinite if the run did not finish.
+    /// The value to minimise. Infinite if the run did not finish.
     pub value: f64,
-    /// For each limit, the excess of the run; at most 0 if it meets the limit.
+    /// For each limit, by how much the run exceeds it. At most 0 if the run meets the limit.
     pub excess: Vec<f64>,
 }
 
@@ -113,27 +113,27 @@ impl Sample {
     }
 }
 
-/// A request of a race for runs of one candidate.
+/// A race's request for runs of one candidate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunsWanted {
     /// The index of the candidate in the race.
     pub candidate: usize,
-    /// The number of replicates that the candidate should then have.
+    /// The number of replicates that the candidate should have afterwards.
     pub up_to: usize,
 }
 
-/// The split of the probability of error.
+/// How the error probability is divided.
 #[derive(Clone, Copy, Debug)]
 struct Errors {
-    /// Error of each lower bound of an objective.
+    /// Error probability of each lower bound of an objective.
     low: f64,
-    /// Error of each upper bound.
+    /// Error probability of each upper bound of an objective.
     high: f64,
-    /// Error of each comparison of pairs.
+    /// Error probability of each comparison of pairs.
     paired: f64,
-    /// Error of seeming to exceed a limit, for each limit on a mean or a quantile.
+    /// Error probability of wrongly finding a limit exceeded, for each limit on a mean or a quantile.
     exclude: f64,
-    /// Error of seeming to meet a limit, for each of these limits and each candidate.
+    /// Error probability of wrongly finding a limit met, for each limit on a mean or a quantile and each candidate.
     confirm: f64,
 }
 
@@ -162,27 +162,27 @@ impl Errors {
 pub struct Race {
     rules: RaceRules,
     errors: Errors,
-    /// The number of candidates that may take part, over which the error is split.
+    /// The number of possible candidates, over which the error is divided.
     candidates: usize,
-    /// Whether settings with the same runs are equal: among many combinations, some differ only in settings that have
-    /// no effect.
+    /// Whether settings with the same runs are equal. Among many combinations, some differ only in settings without
+    /// effect.
     same_is_equal: bool,
     runs: Vec<Vec<Sample>>,
-    /// Ranks of the objective's bounds. `None`: the objective is a mean or a setting.
+    /// Ranks for the objective's bounds. `None`: the objective is a mean or a setting.
     ranks: Option<QuantileRanks>,
-    /// Ranks for comparing its pairs.
+    /// Ranks for comparing pairs of the objective's values. `None`: the objective is a mean or a setting.
     paired_ranks: Option<QuantileRanks>,
-    /// The same for each limit.
+    /// Ranks for each limit's bounds. `None`: the limit is not on a quantile.
     limit_ranks: Vec<Option<QuantileRanks>>,
-    /// Lower and upper bound of each candidate's objective, from its looks so far.
+    /// Bounds for each candidate's objective, from the candidate's looks so far.
     bounds: Vec<Bounds>,
     /// The values of the setting to minimise. `None`: the objective is a measure.
     settings: Option<Vec<f64>>,
 }
 
 impl Race {
-    /// Creates a race without candidates. With `same_is_equal`, settings count as equal if their runs are the same in
-    /// each of at least ten replicates.
+    /// Creates a race without candidates. With `same_is_equal`, two settings count as equal if at least ten replicates
+    /// of both are the same.
     #[must_use]
     pub fn new(candidates: usize, same_is_equal: bool, rules: RaceRules) -> Self {
         let errors = Errors::of(&rules, candidates);
@@ -209,7 +209,7 @@ impl Race {
         }
     }
 
-    /// Adds a candidate, with the value of the setting to minimise. `None`: the objective is a measure.
+    /// Adds a candidate with the value of its setting to minimise. `None`: the objective is a measure.
     pub fn enter(&mut self, setting: Option<f64>) {
         self.runs.push(Vec::new());
         self.bounds.push(Bounds::NONE);
@@ -243,13 +243,13 @@ impl Race {
         self.runs[candidate].len()
     }
 
-    /// The number of limits.
+    /// Returns the number of limits.
     #[cfg(test)]
     pub(super) const fn limits(&self) -> usize {
         self.rules.demands.len()
     }
 
-    /// Returns the candidates that run next; empty when the race is over.
+    /// Returns the runs that candidates need next. Empty when the race is over.
     #[must_use]
     pub fn next(&self) -> Vec<RunsWanted> {
         let all: Vec<usize> = (0..self.runs.len()).collect();
@@ -279,7 +279,7 @@ impl Race {
         }
     }
 
-    /// Returns requests for `runs` replicates of each candidate that has fewer.
+    /// Returns requests for the candidates with fewer than `runs` replicates, to increase their number to `runs`.
     fn wanted_below(&self, runs: usize, candidates: &[usize]) -> Vec<RunsWanted> {
         let mut wanted = Vec::new();
         for &candidate in candidates {
@@ -291,8 +291,8 @@ impl Race {
         wanted
     }
 
-    /// Returns the runs that the leader needs before others are compared with it: to confirm the limits, and for the
-    /// upper bound of its objective. `is_compared`: some candidate is undecided.
+    /// Returns the runs that the leader needs before others are compared with it: for confirming the limits, and for
+    /// the upper bound of its objective. `is_compared`: whether any candidate is undecided.
     fn next_of_leader(&self, leader: usize, is_compared: bool) -> Option<RunsWanted> {
         let have = self.runs(leader);
         let confirm = if self.rules.demands.is_empty() {
@@ -320,13 +320,13 @@ impl Race {
         })
     }
 
-    /// Returns further runs of the pending candidates, and those that the leader needs for pairs with them.
+    /// Returns further runs for the pending candidates, and the runs that the leader needs to form pairs with them.
     fn next_comparisons(&self, leader: usize, pending: &[usize]) -> Vec<RunsWanted> {
         let have = self.runs(leader);
         let mut wanted = Vec::new();
         let mut pairs = have;
         for &candidate in pending {
-            // Pairs need both runs, so a leader with fewer runs catches up.
+            // Pairs need runs of both candidates, so a leader with fewer runs catches up.
             let up_to = self
                 .after(self.runs(candidate).min(have))
                 .min(self.rules.most_compared);
@@ -344,10 +344,10 @@ impl Race {
         wanted
     }
 
-    /// Returns the state of each candidate; all of them have run.
+    /// Returns the state of each candidate. Every candidate must have at least one run.
     ///
     /// # Panics
-    /// Panics if a candidate has not run.
+    /// Panics if a candidate has no run.
     #[must_use]
     pub fn states(&self) -> Vec<CandidateStatus> {
         let out: Vec<Option<CandidateStatus>> =
@@ -365,7 +365,8 @@ impl Race {
         states
     }
 
-    /// Returns the state of a candidate in a race with this leader. `out`: the reason if it is excluded.
+    /// Returns the state of a candidate in a race with this leader. `out`: the reason why the candidate is excluded,
+    /// if it is.
     fn state(
         &self,
         candidate: usize,
@@ -373,7 +374,7 @@ impl Race {
         leader: usize,
     ) -> CandidateStatus {
         match out {
-            // A limit that the candidate may exceed does not matter if the candidate is worse than the leader.
+            // It does not matter whether the candidate exceeds a limit if it is worse than the leader.
             Some(CandidateStatus::Undecided)
                 if self.compared(leader, candidate) == CandidateStatus::Slower =>
             {
@@ -386,14 +387,15 @@ impl Race {
     }
 
     /// Returns the number of runs in which a candidate met all limits, the number of its runs, and the lower
-    /// confidence bound of the share of all runs that meet them. The error is split over the candidates, because any
-    /// of them might meet the limits by chance.
+    /// confidence bound for the share of all runs that meet them. The error is divided among the candidates, because
+    /// any of them might meet the limits by chance.
     #[must_use]
     pub fn kept(&self, candidate: usize) -> WithinLimits {
         let runs = &self.runs[candidate];
         let kept = runs.iter().filter(|run| run.meets_limits()).count();
         let error = (1.0 - self.rules.confidence) / self.candidates as f64;
-        // A limit on every run ends with the first run that exceeds it, so n of n runs are a single look.
+        // For a limit on every run, looking stops at the first run that exceeds it, so n of n runs count as a single
+        // look.
         let looks = looks_to(self.rules.most)
             .filter(|look| *look <= runs.len())
             .count()
@@ -411,15 +413,15 @@ impl Race {
         }
     }
 
-    /// Returns whether a candidate met all limits in the required number of runs, and is shown to meet those on means
-    /// and quantiles.
+    /// Returns whether a candidate met all limits in the required number of runs, and is shown to meet the limits on
+    /// means and quantiles.
     #[must_use]
     pub fn is_confirmed(&self, candidate: usize) -> bool {
         let enough = self.rules.demands.is_empty() || self.runs(candidate) >= self.rules.confirm;
         enough && self.unshown(candidate).is_none()
     }
 
-    /// Returns the candidate with the smallest share of unfinished runs, then with the smallest sum of relative
+    /// Returns the candidate with the smallest share of unfinished runs and, among those, the smallest sum of relative
     /// excesses.
     #[must_use]
     pub fn closest(&self, scales: &[f64]) -> Option<usize> {
@@ -435,13 +437,13 @@ impl Race {
         Some(closest)
     }
 
-    /// Returns the number of a candidate's unfinished runs.
+    /// Returns the number of unfinished runs of a candidate.
     fn unfinished(&self, candidate: usize) -> usize {
         let runs = self.runs[candidate].iter();
         runs.filter(|run| run.value.is_infinite()).count()
     }
 
-    /// Returns the share of unfinished runs of a candidate, and the sum of its excesses as shares of the scales.
+    /// Returns the share of a candidate's unfinished runs, and the sum of its excesses relative to the limits' scales.
     fn distance(&self, candidate: usize, scales: &[f64]) -> [f64; 2] {
         let mut excesses = Vec::new();
         for (limit, demand) in self.rules.demands.iter().enumerate() {
@@ -454,7 +456,7 @@ impl Race {
         ]
     }
 
-    /// Returns the difference of a candidate's objective from another's over common replicates, with the minimum and
+    /// Returns the difference between the objectives of two candidates over common replicates, with the minimum and
     /// maximum difference of a replicate. `None`: a run did not finish, or the objective is a setting.
     #[must_use]
     pub fn difference(&self, base: usize, other: usize) -> Option<Estimate> {
@@ -476,7 +478,7 @@ impl Race {
         })
     }
 
-    /// Returns the first limit that a candidate demonstrably exceeds.
+    /// Returns the first limit that a candidate demonstrably exceeds, if any.
     #[must_use]
     pub fn broken(&self, candidate: usize) -> Option<usize> {
         (0..self.rules.demands.len()).find(|&limit| self.is_broken(candidate, limit))
@@ -487,15 +489,15 @@ impl Race {
         let excess = self.excess(candidate, limit);
         match (self.rules.demands[limit], &self.limit_ranks[limit]) {
             (Statistic::Every, _) => excess.iter().any(|excess| *excess > 0.0),
-            // Finite values cannot compensate an infinite one.
+            // Finite values cannot compensate for an infinite one.
             (Statistic::Mean, _) if excess.contains(&f64::INFINITY) => true,
             (_, Some(ranks)) => ranks.bounds(&excess).low > 0.0,
             (_, None) => means::is_above_zero(&excess, excess[0], self.errors.exclude),
         }
     }
 
-    /// Returns the first limit that a candidate is not shown to meet. A limit on every run is met as long as no run
-    /// exceeds it.
+    /// Returns the first limit that a candidate is not yet shown to meet. A limit on every run counts as met while no
+    /// run exceeds it.
     #[must_use]
     pub fn unshown(&self, candidate: usize) -> Option<usize> {
         (0..self.rules.demands.len()).find(|&limit| !self.is_shown(candidate, limit))
@@ -511,7 +513,7 @@ impl Race {
         }
     }
 
-    /// Returns whether the runs show that the mean of the excess is at most 0.
+    /// Returns whether the runs show that the mean excess is at most 0.
     fn is_mean_shown(&self, excess: &[f64]) -> bool {
         let error = self.errors.confirm;
         let room: Vec<f64> = excess.iter().map(|excess| -excess).collect();
@@ -522,13 +524,13 @@ impl Race {
         means::is_above_zero(&room, room[0], error)
     }
 
-    /// Returns the next look of a candidate with this many runs.
+    /// Returns the number of runs at the next look of a candidate that has this many runs.
     fn after(&self, runs: usize) -> usize {
         look_from(runs + 1).min(self.rules.most)
     }
 
-    /// Returns the best candidate that is not excluded, by the statistic over common replicates; among equals, the
-    /// first.
+    /// Returns the best candidate that is not excluded, by the statistic over common replicates. In a tie, the first
+    /// one is returned.
     fn leader(&self, out: &[Option<CandidateStatus>]) -> Option<usize> {
         let mut leader = None;
         for (candidate, out) in out.iter().enumerate() {
@@ -548,7 +550,7 @@ impl Race {
         self.objective(candidate, common) < self.objective(other, common)
     }
 
-    /// Returns the objective of a candidate over its first runs.
+    /// Returns the objective of a candidate, computed over its first `runs` runs.
     fn objective(&self, candidate: usize, runs: usize) -> f64 {
         match &self.settings {
             Some(values) => values[candidate],
@@ -556,7 +558,7 @@ impl Race {
         }
     }
 
-    /// Returns the values of a candidate's first runs.
+    /// Returns the values of a candidate's first `runs` runs.
     fn values(&self, candidate: usize, runs: usize) -> Vec<f64> {
         let mut values = Vec::new();
         for run in &self.runs[candidate][..runs] {
@@ -565,7 +567,7 @@ impl Race {
         values
     }
 
-    /// Returns the excess of each run of a candidate over a limit.
+    /// Returns by how much each run of a candidate exceeds a limit.
     fn excess(&self, candidate: usize, limit: usize) -> Vec<f64> {
         let mut excess = Vec::new();
         for run in &self.runs[candidate] {
@@ -574,8 +576,8 @@ impl Race {
         excess
     }
 
-    /// Returns why a candidate is excluded. `None`: it is not. Undecided: it has all its runs, and they do not show
-    /// that it meets the limits, although another candidate might.
+    /// Returns the reason why a candidate is excluded. `None`: it is not excluded. Undecided: it has all its runs, and
+    /// they do not show that it meets the limits, although another candidate might.
     fn out(&self, candidate: usize) -> Option<CandidateStatus> {
         let runs = &self.runs[candidate];
         assert!(
@@ -592,7 +594,7 @@ impl Race {
         (is_last_word && self.unshown(candidate).is_some()).then_some(CandidateStatus::Undecided)
     }
 
-    /// Returns true if the pairs show that `other` is greater.
+    /// Returns whether the pairs show that `other` is greater than `base`.
     fn is_greater(&self, base: &[f64], other: &[f64]) -> bool {
         match &self.paired_ranks {
             Some(ranks) => is_greater_in_pairs(base, other, ranks, self.errors.paired),
@@ -621,8 +623,8 @@ impl Race {
         self.compared_in_pairs(leader, other, within)
     }
 
-    /// Compares a candidate with the leader over their common replicates. A candidate that is shown to take at least
-    /// `within` times as long counts as equal to the leader.
+    /// Compares a candidate with the leader over their common replicates. A candidate counts as equal if its objective
+    /// is shown to be greater than `within` times the leader's.
     fn compared_in_pairs(&self, leader: usize, other: usize, within: f64) -> CandidateStatus {
         let pairs = self.runs(leader).min(self.runs(other));
         if pairs < FIRST_LOOK {
@@ -644,14 +646,14 @@ impl Race {
     }
 }
 
-/// Returns the best candidate according to these states.
+/// Returns the leader according to these states.
 pub(super) fn leader_of(states: &[CandidateStatus]) -> Option<usize> {
     states
         .iter()
         .position(|state| *state == CandidateStatus::Best)
 }
 
-/// Returns the ranks of the bounds of a quantile with these errors. `None`: the statistic is not a quantile.
+/// Returns the ranks for a quantile's bounds with these errors. `None`: the statistic is not a quantile.
 fn ranks(over: Statistic, low_error: f64, high_error: f64, most: usize) -> Option<QuantileRanks> {
     match over {
         Statistic::Quantile(p) => Some(QuantileRanks::new(p, low_error, high_error, most)),

@@ -2,14 +2,16 @@
 //! are often too many to run.
 //!
 //! The space is the grid of the candidates' values, in the order in which they are written. The search begins with the
-//! present setting, the two corners and points that fill the space evenly, which use half of the tries. The points are
-//! an additive recurrence with the powers of the generalised golden ratio (Roberts, "The unreasonable effectiveness of
-//! quasirandom sequences", 2018), which needs no random numbers. Then it refines: it tries the neighbours, one step of
-//! one setting away, of the best setting so far until none is left, and then the neighbours of the settings on the
-//! front. The remaining tries fill the space further. With as many tries as combinations, every combination is tried.
+//! current setting, the two corners, and points that fill the space evenly. These use half of the tries. The points
+//! are an additive recurrence with the powers of the generalised golden ratio (Roberts, "The unreasonable
+//! effectiveness of quasirandom sequences", 2018), which needs no random numbers. The search then tries neighbours,
+//! which differ by one step in one setting: first those of the best setting so far until none is left, and then those
+//! of the settings on the front. The remaining tries fill the space further. With as many tries as combinations, every
+//! combination is tried.
 //!
-//! Left out: any assumption about how time or load depend on a setting. So a narrow optimum far from all points can be
-//! missed, and the answer covers only the settings that were tried. Tests compare it with an exhaustive search.
+//! Left out: any assumption about how time or load depend on a setting. A narrow optimum far from all tried points can
+//! therefore be missed, and the answer covers only the settings that were tried. Tests compare the answer with an
+//! exhaustive search.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,30 +19,30 @@ use itertools::Itertools;
 
 use crate::results::{Setting, grouped};
 
-/// A point of the grid: the rank of its value for each setting.
+/// A point in the grid: for each setting, the rank of the setting's value.
 type GridPoint = Vec<usize>;
 
-/// The search in one race. Candidates are numbered as in the race's full list.
+/// The search in one race. Candidates are identified by their index in the race's full list.
 #[derive(Clone, Debug)]
 pub struct Tuner {
     /// Number of values of each setting.
     sizes: Vec<usize>,
-    /// The point of each candidate. `None`: it is outside the grid.
+    /// The point of each candidate. `None`: the candidate is outside the grid.
     points: Vec<Option<GridPoint>>,
-    /// The candidate of each point.
+    /// The candidate at each point.
     at: BTreeMap<GridPoint, usize>,
-    /// The current setting.
+    /// The candidate that is the current setting, if any.
     present: Option<usize>,
     tried: BTreeSet<usize>,
     /// The maximum number of candidates to try.
     tries: usize,
-    /// The number of points drawn from the sequence.
+    /// The number of points drawn from the sequence so far.
     drawn: u64,
 }
 
 impl Tuner {
-    /// Creates a search among candidates with these searched settings, which form a grid; a candidate without any is
-    /// outside the grid. `present` is tried first.
+    /// Creates a search among candidates with these searched settings, which form a grid. A candidate without searched
+    /// settings is outside the grid. `present` is tried first.
     #[must_use]
     pub fn new(candidates: &[Vec<&Setting>], present: Option<usize>, tries: usize) -> Self {
         let axes = axes(candidates);
@@ -64,8 +66,8 @@ impl Tuner {
         }
     }
 
-    /// Returns the candidates to try next; empty when the tries are spent. `leading`: the candidates whose neighbours
-    /// are tried, the most important first.
+    /// Returns the candidates to try next. Empty when all tries are used. `leading`: the candidates whose neighbours
+    /// are tried, most important first.
     pub fn next(&mut self, leading: &[usize]) -> Vec<usize> {
         let left = self.tries.saturating_sub(self.tried.len());
         let mut chosen = if self.points.len() <= self.tries {
@@ -80,14 +82,14 @@ impl Tuner {
         chosen
     }
 
-    /// Returns all candidates that were not tried.
+    /// Returns all candidates that have not been tried.
     fn untried(&self) -> Vec<usize> {
         let mut candidates: Vec<usize> = (0..self.points.len()).collect();
         candidates.retain(|at| !self.tried.contains(at));
         candidates
     }
 
-    /// Returns the present setting, the two corners, and points that fill the space evenly, for half of the tries.
+    /// Returns the current setting, the two corners, and points that fill the space evenly, for half of the tries.
     fn first_points(&mut self) -> Vec<usize> {
         let least: GridPoint = vec![0; self.sizes.len()];
         let greatest: GridPoint = self.sizes.iter().map(|size| size - 1).collect();
@@ -103,7 +105,8 @@ impl Tuner {
         chosen
     }
 
-    /// Returns the neighbours of the first leading candidate that has any, or else points that fill the space further.
+    /// Returns the untried neighbours of the first leading candidate that has any. If none has any, returns further
+    /// points that fill the space.
     fn refinement(&mut self, leading: &[usize], left: usize) -> Vec<usize> {
         for &candidate in leading {
             let near = self.neighbours(candidate);
@@ -114,7 +117,7 @@ impl Tuner {
         self.spread(left.min(2 * self.sizes.len()), &[])
     }
 
-    /// Returns the untried candidates one step of one setting away.
+    /// Returns the untried candidates that differ from `of` by one step in one setting.
     fn neighbours(&self, of: usize) -> Vec<usize> {
         let Some(point) = &self.points[of] else {
             return Vec::new();
@@ -136,8 +139,8 @@ impl Tuner {
         neighbours
     }
 
-    /// Returns up to `wanted` further points of the sequence, without those of `besides`. If the sequence repeats
-    /// itself for long, returns the first points of the grid.
+    /// Returns up to `wanted` further points of the sequence, except those in `besides`. If the sequence yields no new
+    /// points for a long time, returns the first points of the grid.
     fn spread(&mut self, wanted: usize, besides: &[usize]) -> Vec<usize> {
         let ratios = ratios(self.sizes.len());
         let mut excluded = self.tried.clone();
@@ -166,7 +169,7 @@ impl Tuner {
         found
     }
 
-    /// Returns the point of the sequence with this number.
+    /// Returns the point with this number in the sequence.
     fn point_of_sequence(&self, number: u64, ratios: &[f64]) -> GridPoint {
         let number = number as f64;
         let mut point = Vec::new();
@@ -178,14 +181,14 @@ impl Tuner {
     }
 }
 
-/// One searched setting of the grid.
+/// A searched setting, which is an axis of the grid.
 struct SearchedAxis<'s> {
     path: &'s str,
-    /// The values in the order in which they are written.
+    /// The setting's values in the order in which they are written.
     values: Vec<&'s str>,
 }
 
-/// Returns the searched settings of candidates with all their values.
+/// Returns the settings that the candidates search, each with all its values.
 fn axes<'s>(candidates: &[Vec<&'s Setting>]) -> Vec<SearchedAxis<'s>> {
     let mut settings = Vec::new();
     for &setting in candidates.iter().flatten() {
@@ -198,7 +201,7 @@ fn axes<'s>(candidates: &[Vec<&'s Setting>]) -> Vec<SearchedAxis<'s>> {
         .collect()
 }
 
-/// Returns the point of a candidate with these settings. `None`: it has none.
+/// Returns the point of a candidate with these settings. `None`: the candidate has no searched settings.
 fn point(settings: &[&Setting], axes: &[SearchedAxis<'_>]) -> Option<GridPoint> {
     if settings.is_empty() {
         return None;
@@ -215,7 +218,7 @@ fn point(settings: &[&Setting], axes: &[SearchedAxis<'_>]) -> Option<GridPoint> 
     Some(point)
 }
 
-/// Returns powers of the inverse of the generalised golden ratio: the root of x^(d+1) = x + 1 for d settings.
+/// Returns powers of the inverse of the generalised golden ratio, which is the root of x^(d+1) = x + 1 for d settings.
 fn ratios(settings: usize) -> Vec<f64> {
     let power = 1.0 / (settings as f64 + 1.0);
     let mut golden = 2.0;
@@ -231,7 +234,8 @@ fn ratios(settings: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Returns the grid of this many values of each setting, after the present setting.
+    /// Returns the grid with this many values of each setting, preceded by the current setting, which is outside the
+    /// grid.
     fn grid(sizes: &[usize]) -> Vec<Vec<Setting>> {
         let mut points: Vec<Vec<Setting>> = vec![Vec::new()];
         for (axis, size) in sizes.iter().enumerate() {
@@ -251,7 +255,7 @@ mod tests {
         std::iter::once(Vec::new()).chain(points).collect()
     }
 
-    /// Returns all candidates tried when the neighbours of the smallest value so far are followed.
+    /// Returns all candidates that are tried if the neighbours of the smallest value so far are followed.
     fn tried(
         sizes: &[usize],
         tries: usize,
@@ -353,7 +357,7 @@ mod tests {
             counts.iter().all(|count| (3..=7).contains(count)),
             "19 points, one quarter each: {counts:?}"
         );
-        // By hand: the root of x³ = x + 1 is 1.3247.
+        // Computed by hand: the root of x³ = x + 1 is 1.3247.
         assert!(
             (ratios(2)[0] - 1.0 / 1.324_717_957).abs() < 1e-9
                 && (ratios(1)[0] - 0.618_033_988_7).abs() < 1e-9

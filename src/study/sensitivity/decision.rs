@@ -1,4 +1,4 @@
-//! The decisions that an experiment supports: the best variant of each world, and whether each assertion holds.
+//! The decisions that an experiment supports: the best variant in each world, and whether each assertion holds.
 
 use super::Headline;
 use super::sample::SampleRuns;
@@ -8,16 +8,16 @@ use crate::scenario::{Assertion, Variant, VariedExperiment};
 /// Values that differ by less than this share count as equal.
 const INDIFFERENCE: f64 = 0.01;
 
-/// A question with a short answer.
+/// A decision, as a question with a short answer.
 pub(super) enum StudiedDecision {
-    /// The variant of a world with the smallest objective that meets all limits.
+    /// Which variant in a world meets all limits with the smallest objective.
     Best {
         world: String,
         objective: MeasuredStatistic,
         limits: Vec<Limit>,
         candidates: Vec<DecisionCandidate>,
     },
-    /// Whether an assertion holds, with the product of its strategy.
+    /// Whether an assertion holds. The assertion's product is that of its strategy.
     Holds {
         assertion: Assertion,
         places: Vec<usize>,
@@ -25,11 +25,11 @@ pub(super) enum StudiedDecision {
     },
 }
 
-/// A variant that may be the best of its world.
+/// A variant that may be the best in its world.
 pub(super) struct DecisionCandidate {
-    /// The index among the chosen variants.
+    /// The variant's index among the chosen variants.
     place: usize,
-    /// The strategy with its settings.
+    /// The name of the strategy with its settings.
     name: String,
 }
 
@@ -73,7 +73,7 @@ fn worlds(variants: &[&Variant]) -> Vec<(String, Vec<DecisionCandidate>)> {
     grouped(of_worlds)
 }
 
-/// Returns the decision whether an assertion holds. `None`: it applies to none of these variants.
+/// Returns the decision on whether an assertion holds. `None`: the assertion applies to none of these variants.
 fn holds(
     assertion: &Assertion,
     variants: &[&Variant],
@@ -114,7 +114,7 @@ impl StudiedDecision {
         }
     }
 
-    /// Returns the product that the decision is about, if it is about one product.
+    /// Returns the product that the decision is about. `None`: it is about several products.
     pub(super) const fn product(&self) -> Option<&'static str> {
         match self {
             Self::Best { .. } => None,
@@ -122,8 +122,8 @@ impl StudiedDecision {
         }
     }
 
-    /// Returns the answer of these runs. An `earlier` best variant stays the answer while no other variant is better
-    /// by more than the zone of indifference.
+    /// Returns the answer according to these runs. An `earlier` best variant remains the answer unless another variant
+    /// is better by more than the zone of indifference.
     pub(super) fn answer(&self, runs: &SampleRuns, earlier: Option<&str>) -> String {
         let answer = match self {
             Self::Holds {
@@ -150,7 +150,7 @@ fn is_met(assertion: &Assertion, places: &[usize], runs: &SampleRuns) -> bool {
     places.all(|&place| assertion.limit.judge(&runs[place]).holds)
 }
 
-/// A candidate that meets the limits, with its objective.
+/// A candidate that meets the limits, and its objective.
 #[derive(Clone, Copy)]
 struct MeasuredCandidate<'n> {
     name: &'n str,
@@ -177,7 +177,7 @@ fn measured<'n>(
     measured
 }
 
-/// Returns the candidate with the smallest finite objective, or the `earlier` one if it is as good.
+/// Returns the candidate with the smallest finite objective, or the `earlier` one if it is equally good.
 fn best<'n>(candidates: &[MeasuredCandidate<'n>], earlier: Option<&str>) -> Option<&'n str> {
     let finite = candidates
         .iter()

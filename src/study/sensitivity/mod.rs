@@ -1,14 +1,14 @@
-//! Sensitivity: the effect of each constant of the model on an experiment and on the decision it supports.
+//! Sensitivity: the effect of each constant of the model on an experiment and on the decisions that it supports.
 //!
-//! One at a time: every constant is set to both ends of its range while the others keep their values, with the random
-//! numbers of the same replicates, so that a difference is due to the constant. If a decision changes at an end,
-//! bisection finds the value at which it changes. The constants that have any effect are then screened together
-//! (Morris, Technometrics 33 (1991); mu* after Campolongo, Cariboni, Saltelli, Environmental Modelling & Software 22
-//! (2007)), which shows effects that depend on other constants.
+//! First, constants are varied one at a time: each constant is set to both ends of its range while the others keep
+//! their values. The same replicates have the same random numbers, so any difference is due to the constant. If a
+//! decision changes at an end, bisection finds the value at which it changes. Second, the constants with any effect
+//! are screened together (Morris, Technometrics 33 (1991); mu* after Campolongo, Cariboni, Saltelli, Environmental
+//! Modelling & Software 22 (2007)), which reveals effects that depend on other constants.
 //!
-//! Left out: correlations between constants, and a constant whose effect appears only together with another one (the
-//! first part finds no effect, so the constant is not screened). A decision that changes twice within a range is
-//! reported with only one of the changes. Bisection and screening reuse runs if the values are equal.
+//! Left out: correlations between constants, and constants that have an effect only together with another one (the
+//! first part finds no effect, so they are not screened). If a decision changes twice within a range, only one of the
+//! changes is reported. Bisection and screening reuse runs with equal values.
 
 mod decision;
 mod morris;
@@ -29,30 +29,30 @@ use decision::StudiedDecision;
 use morris::{EffectKey, Effects, Trajectory};
 use sample::{Levels, SampleRuns, Sampler};
 
-/// The options of an analysis.
+/// The options of a sensitivity analysis.
 #[derive(Clone, Debug, Default)]
 pub struct SensitivityRules {
-    /// The measure that the best variant minimises, with its statistic. `None`: the plan's objective, or the clusters
-    /// with a defective revision if there are any, or the completion time.
+    /// The measure that the best variant minimises, with its statistic. `None`: the plan's objective; without a plan,
+    /// the number of clusters with a defective revision if there are any, otherwise the completion time.
     pub objective: Option<MeasuredStatistic>,
     /// Limits that the best variant must meet. `None`: the limits of the plan.
     pub limits: Option<Vec<Limit>>,
-    /// Further measures.
+    /// Further measures to analyse.
     pub measures: Vec<Measure>,
-    /// Constants to vary, by path. Empty: all that take part.
+    /// Paths of the constants to vary. Empty: all constants that the experiment uses.
     pub only: Vec<String>,
-    /// Variants whose names contain one of these. Empty: all.
+    /// Parts of the names of variants to analyse. Empty: all variants.
     pub variants: Vec<String>,
     /// Maximum number of runs of the screening.
     pub screening: u64,
     /// Maximum number of runs of all parts. `None`: only the screening is limited.
     pub most: Option<u64>,
-    /// Number of halvings of a range in which a decision changes, such as [`crate::results::HALVINGS`]. 0: only the
+    /// Number of bisections of a range in which a decision changes, such as [`crate::results::HALVINGS`]. 0: only the
     /// ends are compared.
     pub halvings: u32,
 }
 
-/// Returns the constants among these that change the answer of an experiment, from one run at both ends of each range.
+/// Returns which of these constants change an experiment's answer, from one run at each end of each range.
 ///
 /// # Errors
 /// Returns the errors of [`sensitivity`].
@@ -72,16 +72,16 @@ pub fn deciding(
     )
 }
 
-/// The runs other than those of one constant at a time.
+/// The runs beyond those that vary one constant at a time.
 struct FurtherRuns {
-    /// Number of halvings of each search for the value that changes a decision.
+    /// Number of bisections in each search for the value that changes a decision.
     halvings: u32,
-    /// Number of runs of the screening.
+    /// Number of runs in the screening.
     screening: u64,
 }
 
 impl SensitivityRules {
-    /// Returns the number of runs of one constant at a time.
+    /// Returns the number of runs for varying one constant at a time.
     #[must_use]
     pub fn least_runs(&self, varied: &VariedExperiment) -> u64 {
         let constants = self.chosen_constants(varied);
@@ -97,7 +97,7 @@ impl SensitivityRules {
         samples * u64::from(varied.base().replicates)
     }
 
-    /// Returns the further runs that the limit on all runs allows, with this number of searches.
+    /// Returns the further runs that the limit on all runs permits, with this number of searches.
     fn further_runs(&self, varied: &VariedExperiment, searches: usize) -> FurtherRuns {
         let Some(most) = self.most else {
             return FurtherRuns {
@@ -150,7 +150,7 @@ impl SensitivityRules {
 /// The runs with the values in force and at both ends of every range.
 struct OneAtATime {
     base: SampleRuns,
-    /// The runs of each chosen constant.
+    /// The runs for each chosen constant.
     ends: Vec<RangeRuns>,
 }
 
@@ -161,17 +161,17 @@ struct RangeRuns {
 }
 
 impl RangeRuns {
-    /// Returns the runs at one of the ends.
+    /// Returns the runs at one end of the range.
     const fn at(&self, is_high: bool) -> &SampleRuns {
         if is_high { &self.high } else { &self.low }
     }
 }
 
-/// Analyses an experiment on the current rayon pool. `run_done` is called after each run, from any thread. The
-/// journal works as in [`super::simulate`].
+/// Analyses an experiment on the current rayon pool. `run_done` is called after each run, from any thread. The journal
+/// works as in [`super::simulate`].
 ///
 /// # Errors
-/// Returns an error if a run could not be saved, or values of constants do not fit together.
+/// Returns an error if a run could not be saved, or values of constants are inconsistent.
 pub fn sensitivity(
     varied: &VariedExperiment,
     rules: &SensitivityRules,
@@ -193,8 +193,8 @@ pub fn sensitivity(
             active.push(at);
         }
     }
-    // The screening does not depend on the decisions. It comes first, because its runs are known in a single round of
-    // shards.
+    // The screening does not depend on the decisions. It comes first, because all of its runs are known in advance and
+    // fit into one round of shards.
     let mut changes = Changes::new(&decisions, &found, &constants);
     let further = rules.further_runs(varied, changes.searches.len());
     let screened = screen(&mut sampler, further.screening, &active, &headline);
@@ -246,12 +246,12 @@ fn one_at_a_time(
 struct Headline {
     objective: MeasuredStatistic,
     limits: Vec<Limit>,
-    /// The measures, starting with the objective's.
+    /// The measures, beginning with the objective's.
     measures: Vec<Measure>,
 }
 
 impl Headline {
-    /// Returns the quantities of an analysis. `base`: the runs with the values in force.
+    /// Returns the quantities for an analysis. `base`: the runs with the values in force.
     fn of(varied: &VariedExperiment, rules: &SensitivityRules, base: &SampleRuns) -> Self {
         let experiment = varied.base();
         let objective = match rules.objective {
@@ -279,7 +279,7 @@ impl Headline {
         }
     }
 
-    /// Returns the objective as text, e.g. `completion_s, median`.
+    /// Returns the objective as text, such as `completion_s, median`.
     fn objective_text(&self) -> String {
         let over = match self.objective.over {
             Statistic::Every => "worst run".to_owned(),
@@ -291,8 +291,9 @@ impl Headline {
     }
 }
 
-/// Returns the objective of the plan, or else the clusters with a defective revision if there are any, or the time
-/// until ready. If the plan's objective is a setting, the time in its tables is used.
+/// Returns the objective of the plan. Without a plan, returns the number of clusters with a defective revision if
+/// there are any, otherwise the time until ready. If the plan's objective is a setting, the time in the plan's tables
+/// is used.
 fn default_objective(experiment: &Experiment, base: &SampleRuns) -> MeasuredStatistic {
     if let Some(plan) = &experiment.plan {
         let measure = plan.objective.measure();
@@ -309,7 +310,7 @@ fn default_objective(experiment: &Experiment, base: &SampleRuns) -> MeasuredStat
     })
 }
 
-/// Returns a constant with its range as text.
+/// Returns a constant, with its range as text.
 fn range_of(constant: &VariedConstant, has_effect: bool) -> ConstantRange {
     ConstantRange {
         constant: constant.own_name.clone(),
@@ -321,7 +322,7 @@ fn range_of(constant: &VariedConstant, has_effect: bool) -> ConstantRange {
     }
 }
 
-/// Returns the median of a measure over runs. `None`: half of the runs or more did not reach it.
+/// Returns the median of a measure over runs. `None`: at least half of the runs did not reach it.
 fn median(measure: Measure, runs: &[RunRow]) -> Option<f64> {
     let median = MeasuredStatistic::median(measure).of(runs);
     median.is_finite().then_some(median)
@@ -359,19 +360,20 @@ fn effects(
     rows
 }
 
-/// One search for the value that changes a decision.
+/// A search for the value of a constant at which a decision changes.
 struct ChangeSearch {
     decision: usize,
-    /// The index among the chosen constants.
+    /// The constant's index among the chosen constants.
     constant: usize,
     is_high: bool,
-    /// Shares of the way to the end at which the answer is the same, and at which it differs.
+    /// Share of the distance to the end of the range at which the answer is the same. The share at which it differs
+    /// follows.
     same: f64,
     other: f64,
 }
 
 impl ChangeSearch {
-    /// Returns the share of the way to the end that is tried next.
+    /// Returns the share of the distance to the end that is tried next.
     fn middle(&self) -> f64 {
         f64::midpoint(self.same, self.other)
     }
@@ -382,7 +384,7 @@ impl ChangeSearch {
         Level::Toward(if self.is_high { share } else { -share })
     }
 
-    /// Keeps the half in which the answer changes.
+    /// Keeps the half of the interval in which the answer changes.
     const fn halve(&mut self, middle: f64, is_same: bool) {
         if is_same {
             self.same = middle;
@@ -392,7 +394,7 @@ impl ChangeSearch {
     }
 }
 
-/// The decisions with their answers, and the constants that change them.
+/// The decisions and their answers, and the constants that change them.
 struct Changes<'a> {
     decisions: &'a [StudiedDecision],
     found: &'a OneAtATime,
@@ -400,12 +402,12 @@ struct Changes<'a> {
     constants: &'a [usize],
     /// The answer to each decision with the values in force.
     answers: Vec<String>,
-    /// One search for each end of a range with another answer.
+    /// A search for each end of a range that gives a different answer.
     searches: Vec<ChangeSearch>,
 }
 
 impl<'a> Changes<'a> {
-    /// Returns the answers with the values in force, and the ends of ranges with other answers.
+    /// Determines the answers with the values in force, and the ends of ranges that give different answers.
     fn new(
         decisions: &'a [StudiedDecision],
         found: &'a OneAtATime,
@@ -439,17 +441,17 @@ impl<'a> Changes<'a> {
         changes
     }
 
-    /// Returns the answer to a decision from other runs. An answer that is still as good stays.
+    /// Returns the answer to a decision from other runs. The present answer remains if it is still equally good.
     fn answer(&self, decision: usize, runs: &SampleRuns) -> String {
         self.decisions[decision].answer(runs, Some(&self.answers[decision]))
     }
 
-    /// Returns whether these runs give the same answer to a decision as those with the values in force.
+    /// Returns whether these runs give the same answer to a decision as the runs with the values in force.
     fn is_same(&self, decision: usize, runs: &SampleRuns) -> bool {
         self.answer(decision, runs) == self.answers[decision]
     }
 
-    /// Halves the range of each search the given number of times.
+    /// Bisects the range of each search the given number of times.
     fn bisect(&mut self, sampler: &mut Sampler<'_>, halvings: u32) -> Result<(), StudyError> {
         let replicates = self.found.base.first().map_or(0, Vec::len) as u32;
         for _ in 0..halvings {
@@ -467,7 +469,7 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    /// Returns every decision with its answers at the ends of the ranges, and the values at which they change.
+    /// Returns every decision with its answers at the ends of the ranges, and the values at which the answers change.
     fn records(&self, varied: &VariedExperiment) -> Vec<DecisionRecord> {
         let mut records = Vec::new();
         for (number, decision) in self.decisions.iter().enumerate() {
@@ -485,7 +487,8 @@ impl<'a> Changes<'a> {
         records
     }
 
-    /// Returns a decision at one end of a constant's range. `place`: the constant's index among the chosen ones.
+    /// Returns a decision's result at one end of a constant's range. `place`: the constant's index among the chosen
+    /// constants.
     fn end(
         &self,
         varied: &VariedExperiment,
@@ -514,11 +517,11 @@ impl<'a> Changes<'a> {
 /// The result of the screening.
 struct Screened {
     rows: Vec<ScreeningRow>,
-    /// Number of trajectories; 0: there was no screening.
+    /// Number of trajectories. 0: there was no screening.
     trajectories: u32,
 }
 
-/// Returns the elementary effects of the active constants, from as many trajectories as the budget allows.
+/// Returns the elementary effects of the active constants, from as many trajectories as the budget permits.
 fn screen(
     sampler: &mut Sampler<'_>,
     budget: u64,
@@ -531,7 +534,7 @@ fn screen(
     } else {
         (budget / each.max(1)).min(1_000) as u32
     };
-    // A single trajectory has no spread.
+    // The effects of a single trajectory have no spread.
     if count < 2 {
         return Ok(Screened {
             rows: Vec::new(),

@@ -1,5 +1,5 @@
-//! Morris' design: trajectories through a grid of four levels, in which one constant moves at a time by two thirds of
-//! its range (in probability).
+//! Morris' design: trajectories through a grid of four levels. Each step moves one constant by two thirds of its
+//! range, in terms of probability.
 
 use std::collections::HashMap;
 
@@ -9,20 +9,21 @@ use crate::stats::Indices;
 
 /// Levels of the grid: 0, 1/3, 2/3, 1.
 const LEVELS: usize = 4;
-/// The distance of a move. With p levels, p / (2 (p - 1)) makes all levels equally likely.
+/// The distance of each step. With p levels, p / (2 (p - 1)) makes all levels equally likely.
 const STEP: f64 = 2.0 / 3.0;
 
 /// A walk through the grid.
 pub(super) struct Trajectory {
-    /// The points, one more than there are constants.
+    /// The points of the walk, one more than there are constants.
     pub(super) points: Vec<Vec<f64>>,
-    /// The constant that moves before each point except the first.
+    /// The constants in the order in which they move, one between each two consecutive points.
     order: Vec<usize>,
 }
 
-/// Returns the trajectory with this number; `seed` is the experiment's.
+/// Returns the trajectory with this number. `seed` is the experiment's seed.
 pub(super) fn trajectory(constants: usize, seed: u64, number: u32) -> Trajectory {
-    // A factor other than the generator's own step, whose multiples would be shifts of one sequence.
+    // The factor differs from the generator's own step, because multiples of that step would be shifts of one
+    // sequence.
     let mut indices = Indices::new(
         seed.rotate_left(32) ^ (u64::from(number) + 1).wrapping_mul(0xD134_2543_DE82_EF95),
     );
@@ -36,28 +37,28 @@ pub(super) fn trajectory(constants: usize, seed: u64, number: u32) -> Trajectory
     let mut points = vec![point.clone()];
     for &moved in &order {
         point[moved] += if point[moved] < 0.5 { STEP } else { -STEP };
-        // Rounds sums of thirds to the grid.
+        // The points are sums of thirds, which are rounded to the grid.
         point[moved] = (point[moved] * 3.0).round() / 3.0;
         points.push(point.clone());
     }
     Trajectory { points, order }
 }
 
-/// Identifies the measure of an elementary effect.
+/// Identifies a series of elementary effects.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct EffectKey {
-    /// The constant's index among the active ones.
+    /// The constant's index among the active constants.
     pub(super) constant: usize,
-    /// The variant's index among the chosen ones.
+    /// The variant's index among the chosen variants.
     pub(super) variant: usize,
-    /// The measure's index among those of the analysis.
+    /// The measure's index among the measures of the analysis.
     pub(super) measure: usize,
 }
 
-/// Elementary effects, in the order of their trajectories.
+/// Elementary effects, each list in the order of trajectories.
 pub(super) type Effects = HashMap<EffectKey, Vec<f64>>;
 
-/// Adds the elementary effects of a trajectory, given one run of each variant at each of its points.
+/// Adds the elementary effects along a trajectory, given one run of each variant at each point.
 pub(super) fn add_effects(
     effects: &mut Effects,
     trajectory: &Trajectory,
@@ -71,7 +72,7 @@ pub(super) fn add_effects(
             for (measure, of_measure) in measures.iter().enumerate() {
                 let before = of_measure.of(&before[0]);
                 let after = of_measure.of(&after[0]);
-                // There is no difference if a time is not reached on one side.
+                // If a time is not reached on one side, there is no difference.
                 if let (Some(before), Some(after)) = (before, after) {
                     let key = EffectKey {
                         constant,
@@ -119,7 +120,7 @@ mod tests {
                 counts[(share * 3.0).round() as usize] += 1;
             }
         }
-        // 24,000 shares in clusters of up to four equal ones: 6,000 each, with a standard error below 130.
+        // 24,000 values in four groups, one for each level: 6,000 each, with a standard error below 130.
         assert!(
             counts.iter().all(|count| count.abs_diff(6_000) < 500),
             "{counts:?}"

@@ -9,35 +9,35 @@ use crate::study::batches::experiments_at_once;
 use crate::study::queue::in_order;
 use crate::study::{JournalEntry, StudyError, row_of, whole};
 
-/// Maximum number of experiments in memory.
+/// Maximum number of experiments that are kept in memory.
 const BATCH: usize = 32;
 
 /// The runs of each chosen variant, in the order of their replicates.
 pub(super) type SampleRuns = Vec<Vec<RunRow>>;
 
-/// Levels of some constants, by index.
+/// Levels of some constants, by the constant's index.
 pub(super) type Levels = Vec<(usize, Level)>;
 
-/// A level of a constant as a key.
+/// A level of a constant, in a form that can be a key.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct LevelKey {
     constant: usize,
-    /// Whether the level is a share of the way to an end of the range; otherwise it is a quantile.
+    /// Whether the level is a share of the distance to an end of the range; otherwise it is a quantile.
     is_toward: bool,
-    /// The bits of the share.
+    /// The bits of the share or quantile.
     bits: u64,
 }
 
-/// A variant at levels of the constants that its strategy has.
+/// A variant at levels of the constants that its strategy uses.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 struct SampleId {
     /// The index of the combination of levels.
     combination: u32,
-    /// The variant's index among the chosen ones.
+    /// The variant's index among the chosen variants.
     place: usize,
 }
 
-/// Runs of a sample.
+/// The runs of a sample that are requested.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct SampleRange {
     sample: SampleId,
@@ -52,20 +52,21 @@ pub(super) struct Sampler<'s> {
     pub(super) variants: Vec<usize>,
     journal: &'s Journal,
     run_done: &'s (dyn Fn() + Sync),
-    /// Indices of the combinations so far, which identify their runs in the journal. They depend only on the results.
+    /// Indices of the combinations used so far, which identify their runs in the journal. They depend only on results,
+    /// not on threads.
     numbers: HashMap<Vec<LevelKey>, u32>,
     known: HashMap<SampleRange, Vec<RunRow>>,
-    /// The number of runs so far.
+    /// The number of simulated runs so far.
     pub(super) runs: u64,
 }
 
-/// A combination of levels, with the variants that were not simulated at it.
+/// A combination of levels, and the variants that were not simulated with it yet.
 struct MissingRuns<'l> {
     levels: &'l [(usize, Level)],
     samples: Vec<SampleId>,
 }
 
-/// One run of a sample.
+/// A job that simulates one run of a sample.
 struct SampleJob<'e> {
     sample: SampleId,
     /// The experiment with the constants at the sample's levels.
@@ -74,7 +75,7 @@ struct SampleJob<'e> {
 }
 
 impl<'s> Sampler<'s> {
-    /// Creates a sampler before its first run.
+    /// Creates a sampler that has no runs yet.
     pub(super) fn new(
         varied: &'s VariedExperiment,
         variants: Vec<usize>,
@@ -109,7 +110,7 @@ impl<'s> Sampler<'s> {
         self.varied.product(self.strategy(place))
     }
 
-    /// Returns the runs of these replicates at each combination of levels.
+    /// Returns the runs for these replicates at each combination of levels.
     pub(super) fn samples(
         &mut self,
         combinations: &[Levels],
@@ -142,19 +143,19 @@ impl<'s> Sampler<'s> {
         Ok(runs)
     }
 
-    /// Returns whether these replicates of a sample were simulated.
+    /// Returns whether these replicates of a sample were already simulated.
     fn is_known(&self, sample: SampleId, replicates: &Range<u32>) -> bool {
         let replicates = replicates.clone();
         self.known.contains_key(&SampleRange { sample, replicates })
     }
 
-    /// Returns the replicates of a sample that was simulated.
+    /// Returns the already simulated runs for these replicates of a sample.
     fn known_runs(&self, sample: SampleId, replicates: &Range<u32>) -> Vec<RunRow> {
         let replicates = replicates.clone();
         self.known[&SampleRange { sample, replicates }].clone()
     }
 
-    /// Returns the identity of a variant at some levels.
+    /// Returns the identity of a variant at these levels.
     fn id(&mut self, levels: &[(usize, Level)], place: usize) -> SampleId {
         let strategy = self.strategy(place);
         let constants = self.varied.constants();
@@ -165,7 +166,7 @@ impl<'s> Sampler<'s> {
                 key.push(level_key(*constant, *level));
             }
         }
-        // The lower numbers belong to a study of the same experiment.
+        // The lower numbers belong to the study of the same experiment.
         let next = self.numbers.len() as u32 + 1;
         SampleId {
             combination: *self.numbers.entry(key).or_insert(next),
@@ -188,7 +189,7 @@ impl<'s> Sampler<'s> {
         Ok(())
     }
 
-    /// Simulates samples whose experiments are in memory at the same time.
+    /// Simulates samples whose experiments are in memory simultaneously.
     fn simulate(
         &mut self,
         batch: &[MissingRuns<'_>],
@@ -221,7 +222,7 @@ impl<'s> Sampler<'s> {
         Ok(simulated)
     }
 
-    /// Returns the row of one run.
+    /// Returns the row of one run, simulated or from the journal.
     fn run(&self, job: &SampleJob<'_>) -> Result<RunRow, StudyError> {
         let SampleId { combination, place } = job.sample;
         let number = combination * self.variants.len() as u32 + place as u32;
@@ -235,7 +236,7 @@ impl<'s> Sampler<'s> {
     }
 }
 
-/// Returns a level as a key.
+/// Returns a level of a constant as a key.
 fn level_key(constant: usize, level: Level) -> LevelKey {
     let (is_toward, share) = match level {
         Level::Toward(share) => (true, share),

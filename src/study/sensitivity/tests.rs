@@ -1,4 +1,4 @@
-//! Tests with a small experiment whose answer is computed by hand.
+//! Tests with a small experiment whose answer can be computed by hand.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::results::{HALVINGS, READY_TIME, to_json};
 use crate::scenario::Overrides;
 
-/// One cluster of one node with negligible delays: the pull of 100 MB over 100 Mbit/s takes 8 s.
+/// One cluster with one node and negligible delays: the pull of 100 MB over 100 Mbit/s takes 8 s.
 const TEXT: &str = "
 name: one
 seed: 1
@@ -111,7 +111,7 @@ fn the_downlink_determines_a_time_of_bytes_divided_by_rate() {
         row.at_value.expect("done"),
         row.at_high.expect("done"),
     );
-    // 100 MB: 40 s at 20 Mbit/s, 8 s at 100, 1.6 s at 500; all else is equal.
+    // 100 MB take 40 s at 20 Mbit/s, 8 s at 100 Mbit/s, and 1.6 s at 500 Mbit/s; everything else is equal.
     assert!((low - value - 32.0).abs() < 0.01, "{low} {value}");
     assert!((value - high - 6.4).abs() < 0.01, "{value} {high}");
 }
@@ -131,7 +131,7 @@ fn bisection_finds_the_value_at_which_an_assertion_fails() {
         .clone()
         .unwrap_or_else(|| panic!("{decision:?}"));
     assert_eq!(low.answer, "is exceeded");
-    // The remaining time in the worst run, without the 8 s of the pull.
+    // The duration of the worst run without the 8 s of the pull.
     let home = tempfile::tempdir().expect("a temporary folder");
     let varied = varied(home.path());
     let times = (0..2).map(|replicate| {
@@ -140,7 +140,7 @@ fn bisection_finds_the_value_at_which_an_assertion_fails() {
         run.run.completion_s.expect("complete")
     });
     let rest = times.fold(0.0, f64::max) - 8.0;
-    // 8 s · 5^share + rest = 30 s, within 1/64 of the way.
+    // 8 s · 5^share + rest = 30 s, to within 1/64 of the distance.
     let exact = libm::log((30.0 - rest) / 8.0) / libm::log(5.0);
     assert!(exact < 1.0, "{rest}");
     assert!(
@@ -162,14 +162,14 @@ fn the_screening_equals_a_manual_calculation_on_any_number_of_threads() {
             .find(|row| row.constant == constant && row.variant == "all");
         found.expect("screened").clone()
     };
-    // A pull's constant adds half a second between its low and its high end, whatever else there is.
+    // The constant of a pull adds half a second between its low and its high end, regardless of other constants.
     let constant = row("node.pullConstant");
     assert!(
         (constant.mu - 0.5).abs() < 0.01 && constant.sigma < 0.01,
         "{constant:?}"
     );
     let downlink = row("fleet[*].downlink");
-    // Steps of 2/3 of the logarithm: 40 s to 4.68 s, or 13.7 s to 1.6 s. Effects of -53 and -18 s.
+    // Steps of 2/3 of the logarithmic range: 40 s to 4.68 s, or 13.7 s to 1.6 s. The effects are -53 and -18 s.
     assert!(downlink.mu < -18.0 && downlink.mu > -54.0, "{downlink:?}");
     assert!(
         (downlink.mu_star + downlink.mu).abs() < 1e-9,
@@ -230,7 +230,7 @@ fn all_parts_of_an_analysis_together_stay_within_the_budget() {
     let each = variants * u64::from(varied.base().replicates);
     for (left, searches, expected) in [
         (0, 2, (0, 0)),
-        // Two halvings of each of two searches, and one run remains.
+        // Two bisections in each of two searches, and one run remains.
         (4 * each + 1, 2, (2, 1)),
         (13 * each, 2, (6, each.min(500))),
         (10, 0, (6, 10)),

@@ -1,6 +1,6 @@
 //! Attempts of an operation: their requests, the apply on the cluster, and the retries.
 //!
-//! The rules, their source and what is left out are in the header of [`super`].
+//! The header of [`super`] describes the rules, their source, and what is left out.
 
 use super::{ApplicationController, ApplicationStep, Attempt, StatusPatch};
 use crate::control_plane::Plane;
@@ -27,7 +27,7 @@ impl ApplicationController {
         }
     }
 
-    /// Starts an attempt on a cluster that does not answer. It ends when the connection times out.
+    /// Starts an attempt on an unreachable cluster. The attempt fails when the connection times out.
     fn attempt_fails(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.applications[application].attempt = Some(Attempt::Failing);
         plane.push(ClusterId(application as u32), self.applies(application));
@@ -56,7 +56,7 @@ impl ApplicationController {
         }
     }
 
-    /// Applies on the cluster, unless the cluster was cut off after the attempt began.
+    /// Applies the revision on the cluster, unless the cluster was cut off after the attempt began.
     fn apply(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         let cluster = ClusterId(application as u32);
         let revision = self.applies(application);

@@ -2,21 +2,22 @@
 //!
 //! Follows argoproj/argo-cd (`controller/{appcontroller,state,sync,health}.go`,
 //! `gitops-engine/pkg/{health,sync,cache}`) where it affects a rollout. Read in versions v2.13 to v3 (`health.go` at
-//! 00e5285f), not at the commit that the scheduler follows. Two rules come from log messages and not from a run: an
-//! attempt that cannot connect counts as Failed and not as Error, and automatic sync repeats nothing.
+//! 00e5285f), not at the commit that the scheduler follows. Two rules come from log messages, not from a test run: an
+//! attempt that cannot connect counts as Failed, not as Error, and automatic sync never retries.
 //!
 //! - An application is compared when it is created, when its spec changes, when its operation ends or is retried, when
-//!   its cluster reports a change, and when it is refreshed ([`super::refresh`]). (In v3.5.7 the operation is queued
-//!   after the comparison of a retry; here both happen at the same time.) Comparisons share `--status-processors`.
-//!   Each comparison counts as one with the newest revision; in the product, a comparison after a change in the
-//!   cluster does not move `reconciledAt`.
+//!   its cluster reports a change, and when it is refreshed ([`super::refresh`]). (In v3.5.7 a retried operation is
+//!   queued after its comparison; here both happen at the same time.) Comparisons share `--status-processors`. Each
+//!   comparison counts as one with the newest revision; in the product, a comparison after a change in the cluster
+//!   does not move `reconciledAt`.
 //! - Synced: the cluster has applied the source. Healthy: all resources are ready. Degraded: a Deployment has exceeded
 //!   its progress deadline. Progressing: not ready yet. Missing: nothing was ever applied. Pods that crash or cannot
 //!   pull do not change this: health covers the resources in the source, and pods are not among them.
-//! - A requested operation waits for one of the `--operation-processors`; then it is Running, and begins. An attempt
-//!   makes its API requests through the rate-limited client of its process ([`super::shard`]), and applies. It keeps
-//!   its processor until the cluster reports the revision as applied. That is Succeeded, whatever state the pods are
-//!   in. An attempt that finds everything applied makes the same requests and ends soon after.
+//! - A requested operation waits for one of the `--operation-processors`; then it starts and is Running. An attempt
+//!   makes its API requests through the rate-limited client of its process ([`super::shard`]), and applies. The
+//!   attempt keeps its processor until the cluster reports the revision as applied. The operation has then Succeeded,
+//!   whatever the state of the pods. An attempt that finds everything applied makes the same requests and ends soon
+//!   after.
 //! - An attempt on an offline cluster keeps its processor until the connection times out. Then the operation waits for
 //!   the next attempt (10 s, 20 s, 40 s, … up to 3 min, or as the template's `retry.backoff` says). Meanwhile it is
 //!   Running, occupies no processor, and keeps its first `startedAt`. After the last attempt that the template's
@@ -67,7 +68,8 @@ use windows::WindowWait;
 pub(super) enum SetStep {
     /// The controller sees its own write, which queues a pass.
     Seen,
-    /// A write of a pass is answered. The write is of the set, before `createOrUpdateInCluster`, or of an Application.
+    /// A write of a pass is answered: a write of the set before `createOrUpdateInCluster`, or a write of an
+    /// Application.
     Answered,
 }
 
@@ -84,11 +86,11 @@ impl SetStep {
 /// The changes that the ApplicationSet controller makes to an Application in one request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ApplicationWrite {
-    /// The revision that the spec names afterwards, if the spec is written.
+    /// The revision in the new spec, if the spec is written.
     pub(super) spec: Option<Revision>,
-    /// Whether the spec is written or a comparison is requested.
+    /// Whether the write changes the spec or requests a comparison.
     pub(super) is_change: bool,
-    /// Whether an operation is requested.
+    /// Whether the write requests an operation.
     pub(super) is_request: bool,
 }
 
@@ -96,7 +98,7 @@ pub(super) struct ApplicationWrite {
 pub(super) struct View {
     pub(super) queue: Runtime<(), SetStep>,
     pub(super) set: Vec<ApplicationView>,
-    /// Applications that changed since the last pass.
+    /// Applications that changed after the last pass.
     pub(super) changed: TargetSet,
 }
 
@@ -105,11 +107,11 @@ pub(super) struct View {
 struct TrackedApplication {
     /// The process that handles the cluster.
     shard: usize,
-    /// Whether the application has the annotation `skip-reconcile`, so that the controller ignores it
+    /// Whether the application has the annotation `skip-reconcile`, which makes the controller ignore it
     /// (`canProcessApp`).
     is_skipped: bool,
     applied: Option<Revision>,
-    /// The revision applied at the last comparison that the ApplicationSet controller has seen.
+    /// The revision in the newest comparison that the ApplicationSet controller has seen.
     shown: Option<Revision>,
     ready: bool,
     degraded: bool,
@@ -126,9 +128,9 @@ struct TrackedApplication {
     /// The operation that is requested or running, and its state.
     operation: Option<Operation>,
     state: Option<OperationState>,
-    /// The revision that the operation applies, as the source resolved when it began.
+    /// The revision that the operation applies: the one that the source resolved to when the operation began.
     applies: Option<Revision>,
-    /// The current revision of the spec, and another revision with the time at which it replaces that.
+    /// The current revision of the spec, and the next revision with the time at which it takes effect.
     spec: Option<Revision>,
     rewritten: Option<(SimTime, Revision)>,
     /// The start of the operation in its status, when an operation was last looked at.
@@ -166,8 +168,8 @@ impl TrackedApplication {
     }
 }
 
-/// Returns the applications that the controller knows before the release: each registered cluster runs the installed
-/// revision.
+/// Returns the applications as the controller knows them before the release: each registered cluster runs the
+/// installed revision.
 fn tracked_before_release(strategy: &ArgoCdStrategy, run: &Run<'_>) -> Vec<TrackedApplication> {
     let settings = &strategy.application_controller;
     let world = run.fleet.world;
@@ -219,7 +221,7 @@ enum Attempt {
     Hook,
     /// There is nothing to apply.
     Idle,
-    /// The cluster does not answer.
+    /// The cluster is unreachable.
     Failing,
 }
 
@@ -230,13 +232,13 @@ enum ApplicationStep {
     Written,
     /// An operation is requested.
     Requested,
-    /// An operation is marked as Running, and begins.
+    /// An operation starts and is marked as Running.
     Begins,
     /// The ApplicationSet controller sees a write to an Application.
     Seen(StatusPatch),
-    /// The requests of an attempt are answered.
+    /// The API server has answered the requests of an attempt.
     RequestsMade,
-    /// An attempt ends without a report.
+    /// An attempt ends without a report from the cluster.
     AttemptEnds,
     /// A failed operation is due for a retry.
     Again,
@@ -274,7 +276,7 @@ impl ApplicationStep {
 pub(super) struct ApplicationController {
     pub(super) release: ArgoCdRelease,
     settings: ApplicationControllerSettings,
-    /// The operation that automatic sync requests.
+    /// The operation to request for automatic sync.
     automatic: Operation,
     applications: Vec<TrackedApplication>,
     /// The entries of the fleet.
@@ -285,9 +287,9 @@ pub(super) struct ApplicationController {
     agenda: Agenda<(usize, ApplicationStep)>,
     client: ApiClient,
     watch_delay: SimDuration,
-    /// The first refresh of each application after the release, for a commit that nothing else announces.
+    /// The first refresh of each application after the release, needed if nothing else announces the commit.
     refreshes: Vec<(SimTime, usize)>,
-    /// Announces a commit to applications earlier than their refreshes. `None`: there is no webhook.
+    /// Announces a commit to applications before their periodic refreshes. `None`: there is no webhook.
     webhook: Option<WebhookHandler>,
     /// Applications of which an operation has failed in a cluster that answers, or was ended.
     ever_failed: BTreeSet<usize>,
@@ -296,7 +298,7 @@ pub(super) struct ApplicationController {
 }
 
 impl ApplicationController {
-    /// Creates the controller. It has seen every known cluster run the installed revision and become ready.
+    /// Creates the controller in its state before the release: every known cluster is ready on the installed revision.
     pub(super) fn new(strategy: &ArgoCdStrategy, automatic: Operation, run: &Run<'_>) -> Self {
         let ArgoCdStrategy {
             release,
@@ -378,12 +380,12 @@ impl ApplicationController {
         operations.taken -= u32::from(attempt.is_some_and(|attempt| attempt != Attempt::Hook));
     }
 
-    /// Returns the revision that a cluster has applied, according to the ApplicationSet controller's view.
+    /// Returns the revision that a cluster has applied, as the ApplicationSet controller sees it.
     pub(super) fn shown(&self, application: usize) -> Option<Revision> {
         self.applications[application].shown
     }
 
-    /// Handles the ApplicationSet controller's write of an application, answered at `at`.
+    /// Handles a write of an application by the ApplicationSet controller; the API server answers at `at`.
     pub(super) fn written(
         &mut self,
         application: usize,
@@ -394,7 +396,7 @@ impl ApplicationController {
         let seen = at + self.watch_delay;
         if let Some(revision) = write.spec {
             let tracked = &mut self.applications[application];
-            // The writes of an earlier pass are answered by now.
+            // The writes of an earlier pass have been answered by now.
             let before = tracked.rewritten.replace((at, revision));
             tracked.spec = before.map(|(_, revision)| revision).or(tracked.spec);
         }
@@ -411,13 +413,13 @@ impl ApplicationController {
         }
     }
 
-    /// Returns the purpose of a pending timer. `None`: another controller owns the timer.
+    /// Returns the purpose of a pending timer. `None`: the timer belongs to another controller.
     pub(super) fn timer_kind(&self, number: u32) -> Option<&'static str> {
         let (_, step) = self.agenda.peek(number)?;
         Some(step.kind())
     }
 
-    /// Queues a comparison of an application for the next free worker; further requests before it runs are merged.
+    /// Queues a comparison of an application for the next free worker. Requests while one is queued are merged.
     fn compare(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         if !std::mem::replace(&mut self.applications[application].comparison_due, true) {
             let at = self.shard(application).compare(now);
@@ -491,7 +493,7 @@ impl ApplicationController {
             return;
         };
         match step {
-            // The manifests of another revision are requested first.
+            // A changed revision requires a request for its manifests first.
             ApplicationStep::Written => {
                 let at = self.client.send(0, now).answered;
                 self.agenda
@@ -506,7 +508,7 @@ impl ApplicationController {
                 let operations = &mut self.shard(application).operations;
                 operations.waiting.push_back(application);
             }
-            // The request for an operation is ignored while another one runs.
+            // A request for an operation is ignored while an operation runs.
             ApplicationStep::Requested if self.applications[application].operation.is_none() => {
                 self.wait(application, live(view, application).operation);
             }
@@ -644,7 +646,7 @@ impl ApplicationController {
         }
     }
 
-    /// Ends a comparison. `is_automatic`: the application has automatic sync.
+    /// Handles the end of a comparison. `is_automatic`: the application has automatic sync.
     fn compared(
         &mut self,
         application: usize,

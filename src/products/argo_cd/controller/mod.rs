@@ -1,10 +1,10 @@
 //! Argo CD's two controllers for one ApplicationSet: the ApplicationSet controller and the application controller.
 //!
-//! Every cluster of the fleet is one application. At the start of a run there is a new release for all of them. If the
-//! set's template names it, by its `targetRevision` or by a parameter of the source, the first pass writes the specs
-//! of all applications in the order of their names, and a changed spec makes the application controller compare. If
-//! the release is a commit that nobody announces, the set changes nothing, and each application is found OutOfSync at
-//! its next periodic refresh. The application controller is in [`application_controller`].
+//! Each cluster of the fleet is one application. At the start of a run, a new release for all applications is
+//! published. If the set's template names it, by its `targetRevision` or by a parameter of the source, the first pass
+//! writes the specs of all applications in the order of their names, and a changed spec makes the application
+//! controller compare. If the release is a commit without a webhook, the set changes nothing, and each application is
+//! found OutOfSync at its next periodic refresh. The application controller is in [`application_controller`].
 //!
 //! The rule that queues a pass is [`queues_pass`](crate::rollout::argo_cd::queues_pass). Events of applications arrive
 //! after the watch delay, like all events. A pass writes the set's status up to four times: rows, promoted rows and
@@ -18,12 +18,12 @@
 //! A pass is also queued by the generators' timers (git 180 s and so on, none for lists and clusters) and by the timer
 //! for invalid applications. A rollout is stalled if such a pass would change nothing and no other event is pending.
 //!
-//! A pass decides on the state that it has read at its beginning. Then it writes the Applications one by one, or in
-//! parallel up to `concurrentApplicationUpdates`, and checks each one before its write: an operation that has ended
-//! meanwhile is requested again, and a running operation is not.
+//! A pass bases its decisions on the state at its beginning. Then it writes the Applications one by one, or in
+//! parallel up to `concurrentApplicationUpdates`, and checks each one before its write: if an operation has ended in
+//! the meantime, it is requested again; if it is still running, it is not.
 //!
-//! Argo CD has no paused clusters: `paused` has no meaning here. A cluster without an agent (`registered: false`) is a
-//! destination that Argo CD does not know: its application is invalid, is never written, and keeps its step open.
+//! Argo CD cannot pause clusters, so `paused` has no effect here. A cluster without an agent (`registered: false`) is
+//! a destination that Argo CD does not know: its application is invalid, is never written, and keeps its step open.
 //!
 //! Left out: the conditions of an invalid set (`ErrorOccurred`), and `ResourcesUpToDate` after the list of resources,
 //! which are further writes.
@@ -57,7 +57,7 @@ use pass::{SetClient, WritingPass};
 /// The name of the set in the recorded statuses.
 const NAME: &str = "app";
 
-/// Argo CD with one ApplicationSet.
+/// Argo CD's two controllers with one ApplicationSet.
 pub(super) struct ArgoCdController<'r> {
     scheduler: ArgoCd,
     strategy: &'r ArgoCdStrategy,
@@ -75,15 +75,16 @@ pub(super) struct ArgoCdController<'r> {
     width: usize,
     /// The pass in progress, once it writes Applications.
     writing: Option<WritingPass>,
-    /// Changes by people during a pass; the next pass reads them.
+    /// People's changes during a pass; the next pass reads them.
     unread: Vec<Change>,
     /// The last time at which the set's list of resources was written.
     listed: Option<SimTime>,
-    /// Clusters that have joined Argo CD, but that the next pass does not know as destinations yet.
+    /// Clusters that have joined Argo CD but are not yet destinations in the next pass.
     joining: Vec<usize>,
     /// The reason why the rows of a rolling set cannot be written, so that no step begins.
     too_large: Option<String>,
-    /// The set's status after the last pass, and the times at which that pass wrote the rows and a rollout condition.
+    /// The set's status after the last pass, and the times at which that pass wrote the rows and the rollout
+    /// condition.
     status: ApplicationSetStatus,
     rows_written: Vec<SimTime>,
     condition_written: Option<SimTime>,
@@ -93,13 +94,13 @@ pub(super) struct ArgoCdController<'r> {
     now: SimTime,
     /// Whether the last pass was within the grace period, in which nothing is promoted.
     in_grace: bool,
-    /// Whether the last pass could not write the set and is repeated.
+    /// Whether the last pass failed to write the set and will be retried.
     has_failed: bool,
-    /// An application that was incomplete at the last check for completion.
+    /// An application that was incomplete at the last completion check.
     incomplete: usize,
 }
 
-/// Returns the set as a person stops it: no step may update any application.
+/// Returns the set after a person has stopped it: no step may update any application.
 fn stopped(spec: &ApplicationSetSpec) -> ApplicationSetSpec {
     let mut spec = spec.clone();
     let steps = spec
@@ -112,7 +113,7 @@ fn stopped(spec: &ApplicationSetSpec) -> ApplicationSetSpec {
     spec
 }
 
-/// Sets the release in the template of every application.
+/// Writes the release into the template of every application.
 fn name_release(applications: &mut [ApplicationView], release: ArgoCdRelease) {
     for application in applications {
         if let Some(generated) = &mut application.generated {
@@ -124,7 +125,8 @@ fn name_release(applications: &mut [ApplicationView], release: ArgoCdRelease) {
     }
 }
 
-/// Maximum number of moves of a row while its application does not change: Waiting, Pending, Progressing, Healthy.
+/// Maximum number of status changes of a row while its application does not change: Waiting, Pending, Progressing,
+/// Healthy.
 const ROW_MOVES: u32 = 3;
 
 impl<'r> ArgoCdController<'r> {
@@ -168,7 +170,7 @@ impl<'r> ArgoCdController<'r> {
             });
         }
         if is_update {
-            // Creates the rows that the previous rollout has left.
+            // Creates the rows that remain from the previous rollout.
             scheduler.reconcile(SimTime::ZERO, &view);
         }
         name_release(&mut view, *release);
@@ -207,7 +209,7 @@ impl<'r> ArgoCdController<'r> {
         }
     }
 
-    /// Adds the applications that the application controller ignores to the hold.
+    /// Adds the applications that the application controller ignores to the reasons for a hold.
     fn with_skipped(&self, hold: Option<Hold>) -> Option<Hold> {
         let mut names = Vec::new();
         for index in self.strategy.exceptions.skipped.keys() {
@@ -262,8 +264,8 @@ impl<'r> ArgoCdController<'r> {
         })
     }
 
-    /// Handles the deletion or return of a cluster's secret: the generator drops or yields its application. The first
-    /// pass after the return does not know the destination yet.
+    /// Handles the deletion or return of a cluster's Secret, after which the generator drops or yields its
+    /// application. The first pass after the return does not know the destination yet.
     fn select(&mut self, cluster: ClusterId, is_selected: bool) {
         let index = cluster.index();
         let is_commit = self.application_controller.release == ArgoCdRelease::Commit;
@@ -280,9 +282,9 @@ impl<'r> ArgoCdController<'r> {
         self.view.changed.insert(cluster.0);
     }
 
-    /// Returns true once the set's status shows the rollout as complete: every row is Healthy, of the new revision,
-    /// and the condition says so. Without rows, all applications must be Synced and Healthy. `counts`: the rows by
-    /// status.
+    /// Returns true once the set's status shows the rollout as complete: every row is Healthy on the new revision, and
+    /// the rollout condition confirms it. Without rows, all applications must be Synced and Healthy. `counts`: the
+    /// rows by status.
     fn is_reported(&mut self, counts: RowCounts) -> bool {
         let unfinished: usize = counts[..RolloutStatus::Healthy as usize].iter().sum();
         if unfinished > 0
@@ -306,13 +308,13 @@ impl<'r> ArgoCdController<'r> {
         true
     }
 
-    /// Returns true if an application is gone, or shows the new release and is complete. `has_row`: its row says that
-    /// it is complete.
+    /// Returns true if an application was deleted, or shows the new release and is complete. `has_row`: its row shows
+    /// it as complete.
     fn is_complete(&self, index: usize, has_row: bool) -> bool {
         let application = &self.view.set[index];
         let is_gone = application.generated.is_none() && application.live.is_none();
-        // Between the write of its spec and the comparison, an application still shows its old state. An application
-        // that the application controller ignores keeps its state indefinitely.
+        // An application shows its old state until it is compared after the write of its spec. One that the
+        // application controller ignores keeps its state indefinitely.
         let shows_release = self.application_controller.shown(index) == Some(self.wanted)
             || has_row && self.strategy.exceptions.is_skipped(index);
         is_gone || shows_release && (has_row || application.is_done())
@@ -343,7 +345,7 @@ impl<'r> ArgoCdController<'r> {
         self.view.queue.add(());
     }
 
-    /// Makes the template of every application name another revision.
+    /// Sets another revision in the template of every application.
     fn release(&mut self, revision: Revision) {
         self.wanted = revision;
         for application in &mut self.view.set {
@@ -355,7 +357,7 @@ impl<'r> ArgoCdController<'r> {
         self.view.changed.insert_all();
     }
 
-    /// Changes the labels of a cluster, and with them those of its application.
+    /// Changes the labels of a cluster and of its application.
     fn relabel(&mut self, cluster: ClusterId, labels: &Labels) {
         let name = &self.clusters[cluster.index()].name;
         let labels = Arc::new(labels.clone());
@@ -374,7 +376,8 @@ impl Controller for ArgoCdController<'_> {
             ignores_pause: true,
             reports_completion: true,
             sees_progress_deadlines: true,
-            // The application controller watches the clusters; its own writes then take the watch delay.
+            // The application controller watches the clusters without delay; its own writes are seen after the watch
+            // delay.
             report_delay: Some(SimDuration::ZERO),
             is_process: false,
         }
@@ -438,8 +441,9 @@ impl Controller for ArgoCdController<'_> {
         self.strategy.leaves_alone(cluster.index())
     }
 
-    /// Rows may lag behind their applications when no pending event queues a pass: neither an application's first
-    /// operation nor a comparison queues one. Passes that only update rows would move no cluster.
+    /// Rows may be out of date when no pending event queues a pass, because neither an application's first operation
+    /// nor a comparison queues one. The hold is therefore determined after the remaining row updates, if they would
+    /// not instruct any cluster.
     fn hold(&self) -> Option<Hold> {
         if let Some(reason) = &self.too_large {
             return Some(Hold::new("objectSize", reason));
@@ -482,7 +486,7 @@ impl Controller for ArgoCdController<'_> {
         of_set.or_else(|| self.application_controller.timer_kind(number))
     }
 
-    /// A pass writes the rows up to twice: after their update and after promotion.
+    /// Shows the rows up to twice, because a pass writes them after their update and after promotion.
     fn show(&mut self, log: &mut StatusLog) {
         let [before, after] = self.scheduler.row_conditions(NAME, &self.status);
         log.show_at(self.rows_written.first().copied(), before);

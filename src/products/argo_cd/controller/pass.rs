@@ -1,7 +1,7 @@
 //! A pass of the ApplicationSet controller: its decision, and its writes of Applications and of the set.
 //!
-//! Follows `applicationset/controllers/applicationset_controller.go` of argoproj/argo-cd. The header of [`super`] says
-//! what is left out and gives the evidence.
+//! Follows `applicationset/controllers/applicationset_controller.go` of argoproj/argo-cd. The header of [`super`]
+//! lists what is left out, and the evidence.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,26 +13,26 @@ use crate::rollout::{Revision, TargetId};
 use crate::units::SimTime;
 use crate::world::ClusterId;
 
-/// The kinds of objects that have separate limits in the ApplicationSet controller's client.
+/// Kinds of objects with separate rate limits in the ApplicationSet controller's client.
 const APPLICATIONS: usize = 0;
 const SET: usize = 1;
 
 /// The client of the ApplicationSet controller.
 pub(super) struct SetClient {
     pub(super) api: ApiClient,
-    /// The last time at which the set's status was written with a change.
+    /// The last time at which the set's status was written with changed content.
     pub(super) written: Option<SimTime>,
 }
 
 /// The outcome of an update of the set's status.
 struct SetUpdate {
     is_written: bool,
-    /// The time at which the last try is answered.
+    /// The time of the answer to the last try.
     answered: SimTime,
 }
 
 impl SetClient {
-    /// Updates the set's status at `begin`. `changes`: its content differs.
+    /// Updates the set's status at `begin`. `changes`: whether its content differs.
     fn update(&mut self, begin: SimTime, changes: bool) -> SetUpdate {
         match self
             .api
@@ -55,11 +55,11 @@ impl SetClient {
     }
 }
 
-/// The position of an Application in a pass: first those for which a comparison is requested, then the others by name.
+/// The rank of an Application within a pass: first the requested comparisons, then the other writes by name.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum WriteTurn {
     Refresh(TargetId),
-    /// The rank of the application's name.
+    /// The rank of the application's name in sort order.
     ByName(u32),
 }
 
@@ -76,7 +76,7 @@ struct QueuedWrite {
 pub(super) struct WritingPass {
     decided: SetDecision,
     queued: VecDeque<QueuedWrite>,
-    /// The number of unanswered requests; at first the last write of the set before them.
+    /// The number of unanswered requests. At first this is the last write of the set before the Applications.
     pub(super) in_flight: usize,
 }
 
@@ -136,8 +136,8 @@ impl ArgoCdController<'_> {
         }
     }
 
-    /// Returns the Applications that a pass writes, each with one request: first those for which a comparison is
-    /// requested, then the others by name.
+    /// Returns the Applications that a pass writes, each with one request: first the requested comparisons, then the
+    /// other writes by name.
     fn queued_writes(&mut self, pass: &SetDecision) -> VecDeque<QueuedWrite> {
         self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);
         let mut queued: BTreeMap<WriteTurn, QueuedWrite> = BTreeMap::new();
@@ -256,7 +256,7 @@ impl ArgoCdController<'_> {
                 ApplicationAction::Create(_) | ApplicationAction::Delete(_)
             );
             if let ApplicationAction::Delete(target) = *action {
-                // The destination is unknown: first the finalizer is removed, so that the payload stays.
+                // The destination is unknown, so the finalizer is removed first and the payload remains.
                 at = self.client.api.in_turn(APPLICATIONS, at, 2);
                 self.scheduler.carry_out(*action, &mut self.view.set);
                 self.view.changed.insert(target.0);
@@ -278,7 +278,7 @@ impl ArgoCdController<'_> {
         self.end_pass(update.answered, update.is_written, plane);
     }
 
-    /// Ends the pass at `end`. A pass that could not write the set is repeated.
+    /// Ends the pass at `end`. A pass that could not write the set is retried.
     fn end_pass(&mut self, end: SimTime, is_written: bool, plane: &mut Plane<'_>) {
         let WritingPass { decided, .. } = self.writing.take().expect("a pass ends that writes");
         self.has_failed = !is_written;

@@ -103,14 +103,15 @@ fn every_kind_that_a_strategy_reads_has_a_table() {
     }
 }
 
-/// The fields of the types in the pinned modules: the output of `target/controllers/fleet -fields` and `argocd
-/// -fields`, without statuses, metadata, and generators inside generators.
+/// Fields of the types in the pinned modules: the output of `target/controllers/fleet -fields` and `argocd -fields`,
+/// without statuses, metadata, and nested generators.
 const PINNED: [&str; 2] = [
     include_str!("../pinned/fleet.txt"),
     include_str!("../pinned/argocd.txt"),
 ];
 
-/// Returns whether a table has the field, a field inside it, or a containing field whose contents it does not list.
+/// Returns whether a table contains the field, one of its subfields, or a parent field whose contents the table does
+/// not list.
 fn is_covered(table: &FieldNode, path: &str) -> bool {
     let mut node = table;
     for step in path.replace("[]", ".[]").split('.') {

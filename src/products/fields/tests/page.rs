@@ -1,4 +1,4 @@
-//! `docs/product-fields.md`: the fields that affect the rollout but are not simulated, from the tables.
+//! Generates `docs/product-fields.md` from the tables: the fields that affect the rollout but are not simulated.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -76,7 +76,7 @@ fn written() -> String {
     page
 }
 
-/// Returns a path, without its beginning if it is too long for a line.
+/// Returns a path, shortened at its beginning if it is too long for a line.
 fn shown(path: &str) -> String {
     const LONGEST: usize = 90;
     match path.len().checked_sub(LONGEST) {
@@ -89,7 +89,7 @@ fn count(rows: &[FieldRow], class: FieldClass) -> usize {
     rows.iter().filter(|row| row.class == class).count()
 }
 
-/// Returns the rows of fields that affect the rollout but are not inside another such field.
+/// Returns the rows of fields that affect the rollout, except fields inside another such field.
 fn outermost(rows: &[FieldRow]) -> Vec<&FieldRow> {
     let mut found: Vec<&FieldRow> = Vec::new();
     for row in rows {

@@ -1,9 +1,8 @@
 //! Compares how the products' own types and the readers here read the files of `tests/files`, field by field.
 //!
-//! `fleet -read KIND` and `argocd -read KIND` print the parts of a file that the pinned types keep. Every field in a
-//! table must have the same value here, or be absent in both; a file is rejected by both or by neither. Left out:
-//! lists of objects, which have no type in a product, and the meaning of a field's value, for which
-//! `tests/suite/product_files.rs` has the targets.
+//! `fleet -read KIND` and `argocd -read KIND` print a file as the pinned types parse it. Every field in a table must
+//! have the same value here, or be absent in both; a file is rejected by both or by neither. Left out: lists of
+//! objects, which have no type in a product, and the meaning of values, which `tests/suite/product_files.rs` tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,16 +21,16 @@ use crate::document::path::Path;
 use crate::document::problem::Source;
 use crate::document::tree::{Value, parse_as_product};
 
-/// A permitted difference, and its reason.
+/// A permitted difference between the readers, and its reason.
 struct Departure {
     file: &'static str,
-    /// The field; empty: the whole file.
+    /// The field's name. Empty: the whole file.
     field: &'static str,
     #[expect(dead_code, reason = "the reason is for the reader of the list")]
     reason: &'static str,
 }
 
-/// Files that the types alone read differently than the product or the reader here.
+/// Files that the types alone read differently than the whole product does, or than the reader here.
 const DEPARTURES: [Departure; 4] = [
     Departure {
         file: "labels-number.yaml",
@@ -55,7 +54,7 @@ const DEPARTURES: [Departure; 4] = [
     },
 ];
 
-/// Returns the folder of the products' programs. `None`: no folder is named, and the test is skipped.
+/// Returns the folder of the products' programs. `None`: the environment names no folder, so the test is skipped.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn programs() -> Option<PathBuf> {
     let named = std::env::var_os("FLEETSIM_CONTROLLERS").map(PathBuf::from);
@@ -68,13 +67,13 @@ fn programs() -> Option<PathBuf> {
 /// The result of reading a file: the values of the fields in the tables, or an error.
 type FieldReading = Result<BTreeMap<String, Json>, String>;
 
-/// A document of a file, and the kind under which it is read.
+/// A document in a file, and the kind as which it is read.
 struct TypedDocument {
     text: String,
     kind: String,
 }
 
-/// Returns the document of a file that a strategy would read. `None`: it is a list, or has no document.
+/// Returns the document in a file that a strategy would read. `None`: it is a list, or the file has no document.
 fn document_of(text: &str, product: &str) -> Option<TypedDocument> {
     let mut first = None;
     for range in documents(text) {
@@ -133,7 +132,7 @@ fn read_by_types(program: &FsPath, document: &TypedDocument, table: &FieldNode) 
     Ok(known_values(&json, table))
 }
 
-/// Reads the document with the reader here.
+/// Reads the document with fleetsim's own reader.
 fn read_here(document: &TypedDocument, table: &FieldNode) -> FieldReading {
     let source = Arc::new(Source::new("file", document.text.clone()));
     let (mut root, replaced) =
@@ -155,8 +154,8 @@ fn read_here(document: &TypedDocument, table: &FieldNode) -> FieldReading {
     Ok(known_values(&root.to_json(), table))
 }
 
-/// Returns the values of the fields that a table has, by their paths, without values that are equivalent to absent
-/// ones.
+/// Returns the values of the fields that a table lists, by path, without values that are equivalent to an absent
+/// field.
 fn known_values(json: &Json, table: &FieldNode) -> BTreeMap<String, Json> {
     let mut found = BTreeMap::new();
     collect(json, table, "", &mut found);
@@ -191,7 +190,7 @@ fn has_parts(field: &FieldNode) -> bool {
     !field.fields.is_empty() || field.values.is_some()
 }
 
-/// Removes the fields in a value that are equivalent to absent ones, because the types print these.
+/// Removes fields that are equivalent to absent ones, because the types print them.
 fn pruned(json: &Json) -> Json {
     match json {
         Json::Object(entries) => {
@@ -218,7 +217,7 @@ fn is_zero(json: &Json) -> bool {
     }
 }
 
-/// Returns whether two values are equal; 5 and 5.0 are.
+/// Returns whether two values are equal. 5 and 5.0 are equal.
 fn are_same(one: Option<&Json>, other: Option<&Json>) -> bool {
     match (one, other) {
         (Some(Json::Number(one)), Some(Json::Number(other))) => one.as_f64() == other.as_f64(),

@@ -1,22 +1,22 @@
 //! The rolling update of a KubeFleet placement: its rollout controller, which writes bindings for the work generator.
 //!
-//! Every cluster of the fleet is a member cluster that the placement has picked. A pass starts when Available of a
-//! binding changes, after the pass's own writes to bindings, and on its timer (kubefleet-dev/kubefleet at e160c1cd,
-//! `pkg/controllers/rollout/controller.go`). It lists the bindings from the API server. Then it writes them in groups,
-//! one group after the other, with all writes of a group in parallel (`errgroup`): the apply strategy; the status of
-//! bindings that are held back; the status of bindings that are up to date, changed or not; the spec of bindings that
-//! it rolls; and their status. So a pass takes the time of a few requests, unless the limit of the hub agent's client
-//! slows it down.
+//! Every cluster of the fleet is a member cluster that the placement has picked. A pass starts when the condition
+//! Available of a binding changes, after the pass's own writes to bindings, and on its timer (kubefleet-dev/kubefleet
+//! at e160c1cd, `pkg/controllers/rollout/controller.go`). It lists the bindings from the API server. Then it writes
+//! them in groups, one group after the other, with all writes of a group in parallel (`errgroup`): the apply strategy;
+//! the status of bindings that are held back; the status of bindings that are up to date, changed or not; the spec of
+//! bindings that it updates; and the status of those bindings. A pass therefore takes the time of a few requests,
+//! unless the hub agent's client is rate limited.
 //!
 //! Each write carries the version that was listed. If the work generator has written the binding since then, the write
 //! is rejected, and the pass ends with an error before the next group. The pass cancels those writes of the group that
-//! still wait for the client's limit; writes that were already sent are carried out. Bindings whose spec is written
-//! still get their status.
+//! still wait for the client's limit; writes that were already sent are carried out. A binding whose spec was written
+//! still gets its status.
 //!
 //! The scheduler removes a cluster from the placement by unscheduling its binding, which the rollout deletes within
 //! `maxUnavailable`. The work generator then deletes the Work, and the member agent the resources. A cluster that
-//! returns gets a new binding when the old one is gone. Left out: conflicts of bindings that are patched, and the fact
-//! that going back to the installed release is another snapshot, to which all clusters are bound again.
+//! returns gets a new binding when the old one is gone. Left out: conflicts of patched bindings, and the fact that a
+//! rollback to the installed release creates another snapshot, to which all clusters are bound again.
 
 mod pass;
 
@@ -37,12 +37,12 @@ use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind};
 use pass::RolloutPass;
 
-/// Steps of the rollout controller.
+/// Timed steps of the rollout controller.
 #[derive(Clone, Copy, Debug)]
 enum RolloutTimer {
     /// The cache shows a watched change.
     Wake,
-    /// The snapshot of the release exists.
+    /// The release's snapshot exists.
     Snapshot,
     /// A group of writes is complete.
     GroupEnds,
@@ -59,20 +59,20 @@ pub(super) struct RollingController<'r> {
     limiter: RateLimiter<()>,
     generator: WorkGenerator,
     pass: Option<RolloutPass>,
-    /// The timers of the specs and deletions in flight.
+    /// The timers of the spec writes and deletions in flight.
     specs: BTreeMap<usize, u32>,
-    /// Bindings whose spec is in flight although no pass waits for the answer.
+    /// Bindings whose spec write is in flight although no pass waits for the answer.
     given_up: BTreeSet<usize>,
-    /// Whether bindings were created at the release that no pass has seen yet.
+    /// Whether bindings were created at the release and no pass has seen them yet.
     bindings_are_new: bool,
     /// Whether anything was reported since the last pass.
     is_dirty: bool,
-    /// Whether the last pass rolled nothing.
+    /// Whether the last pass updated no binding.
     wrote_nothing: bool,
-    /// Clusters that return as soon as their old binding is gone.
+    /// Clusters that return as soon as their old binding is removed.
     returning: BTreeSet<ClusterId>,
     clusters: &'r [ClusterSpec],
-    /// Delay from the release until the release's snapshot exists. `None`: the snapshot exists.
+    /// Delay from the release until its snapshot exists. `None`: the snapshot already exists.
     snapshot_delay: Option<SimDuration>,
 }
 
@@ -126,7 +126,7 @@ impl<'r> RollingController<'r> {
         }
     }
 
-    /// Handles the scheduler's decision to pick or no longer pick the cluster.
+    /// Handles the scheduler's decision to pick a cluster or to stop picking it.
     fn select(&mut self, cluster: ClusterId, is_selected: bool, plane: &mut Plane<'_>) {
         match self.view.bindings.get_mut(TargetId(cluster.0)) {
             Some(binding) if !is_selected || !binding.deleting => {
@@ -150,7 +150,7 @@ impl<'r> RollingController<'r> {
         }
     }
 
-    /// Removes a binding that is gone.
+    /// Removes a binding that no longer exists.
     fn remove(&mut self, cluster: ClusterId, plane: &mut Plane<'_>) {
         self.view.bindings.remove(TargetId(cluster.0));
         self.generator.forget(cluster.index());
@@ -240,12 +240,12 @@ impl Controller for RollingController<'_> {
         }
     }
 
-    /// A cluster that the placement no longer picks is done when its binding is gone.
+    /// A cluster that the placement no longer picks is done when its binding no longer exists.
     fn is_done(&self, cluster: ClusterId) -> bool {
         members::is_done(&self.view.bindings, TargetId(cluster.0)).unwrap_or(true)
     }
 
-    /// The workloads' availability can be tracked, so nothing becomes ready merely with time.
+    /// The workloads' availability can be tracked, so nothing becomes ready merely because time passes.
     fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
         let has_steps = self.runtime.steps().next().is_some() || self.runtime.is_busy();
         self.wrote_nothing && !self.is_dirty && !has_steps && self.generator.is_idle()

@@ -1,7 +1,7 @@
 //! A pass of KubeFleet's rollout controller: the groups of its writes, and how conflicts end them.
 //!
 //! Follows `pkg/controllers/rollout/controller.go` of kubefleet-dev/kubefleet; each group names its function. The
-//! header of [`super`] says what is left out and gives the evidence.
+//! header of [`super`] lists what is left out, and the evidence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,22 +14,22 @@ use crate::rollout::{QueueRequest, TargetId};
 use crate::units::SimTime;
 use crate::world::ClusterId;
 
-/// The groups of writes of a pass, in order, with the functions of `controller.go` that make them.
+/// The groups of writes in a pass, in order, with the functions of `controller.go` that send them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum Group {
-    /// The list of bindings: `ListBindingsFromKey` with the uncached reader.
+    /// Listing the bindings: `ListBindingsFromKey` with the uncached reader.
     #[default]
     List,
-    /// The placement's apply strategy: `processApplyStrategyUpdates`.
+    /// Writing the placement's apply strategy: `processApplyStrategyUpdates`.
     Patch,
-    /// The status of bindings that are held back: `updateStaleBindingsStatus`.
+    /// Writing the status of bindings that are held back: `updateStaleBindingsStatus`.
     Block,
-    /// The status of bindings that are up to date: `refreshUpToDateBindingStatus`, or
-    /// `checkAndUpdateStaleBindingsStatus` if there is nothing to roll.
+    /// Writing the status of bindings that are up to date: `refreshUpToDateBindingStatus`, or
+    /// `checkAndUpdateStaleBindingsStatus` if no binding needs an update.
     Refresh,
-    /// Specs and deletions: `updateBindings`.
+    /// Writing specs and deletions: `updateBindings`.
     Roll,
-    /// The status of bindings whose spec is written: `updateBindingStatus`, which follows each spec.
+    /// Writing the status of bindings whose spec was written: `updateBindingStatus`, which follows each spec.
     Start,
 }
 
@@ -43,7 +43,7 @@ impl Group {
         Self::Start,
     ];
 
-    /// Returns the groups after this one.
+    /// Returns the groups that follow this one.
     fn following(self) -> &'static [Self] {
         &Self::ALL[self as usize + 1..]
     }
@@ -54,29 +54,29 @@ impl Group {
 pub(super) struct RolloutPass {
     began: SimTime,
     group: Group,
-    /// The timer for the end of the group, and its time.
+    /// The timer for the end of the current group, and its time.
     ends: (u32, SimTime),
-    /// The decision of the pass, after it has listed the bindings.
+    /// The decision of the pass. Empty until the pass has listed the bindings.
     actions: Vec<RollingAction>,
     status: RollingStatus,
-    /// Bindings whose status the pass refreshes. If a binding remains to be rolled or removed, now or later, these are
-    /// all bindings that were bound to the newest resources at the list, changed or not.
+    /// Bindings whose status the pass refreshes. If any binding must still be updated or removed, these are all
+    /// bindings that were bound to the newest resources when listed, changed or not.
     up_to_date: Vec<TargetId>,
-    /// The writes of the group, by binding.
+    /// The writes of the current group, by binding.
     writes: BTreeMap<usize, ApiRequest>,
     /// Bindings that the pass deletes regardless of their version.
     deleted: BTreeSet<usize>,
     /// Bindings that the generator has written since the list, with the time of the first write.
     changed: BTreeMap<usize, SimTime>,
-    /// The time at which the first write of the group is rejected.
+    /// The time at which a write of the current group is first rejected.
     refused: Option<SimTime>,
-    /// Whether a group had a conflict.
+    /// Whether any group of the pass had a conflict.
     has_failed: bool,
     completes: bool,
 }
 
 impl RolloutPass {
-    /// Returns the time at which the write of a binding is rejected, if it is.
+    /// Returns the time at which the write of a binding is rejected, if it is rejected.
     fn refusal(&self, cluster: usize) -> Option<SimTime> {
         if self.group == Group::Patch || self.deleted.contains(&cluster) {
             return None;
@@ -85,7 +85,7 @@ impl RolloutPass {
         Some(self.writes.get(&cluster)?.answered).filter(|answered| changed < answered)
     }
 
-    /// Returns those of these bindings that the group has written by its end.
+    /// Returns the targets among these whose bindings the group has written by its end.
     fn written_of(&self, targets: &[TargetId], now: SimTime) -> Vec<TargetId> {
         let mut written = Vec::new();
         for &target in targets {
@@ -107,7 +107,8 @@ impl RollingController<'_> {
     pub(super) fn begin(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         plane.begin_pass(self.view.bindings.count_unavailable() as u64);
         if std::mem::take(&mut self.bindings_are_new) {
-            // The event of the first binding has started this pass. The other events arrive during the list.
+            // The first binding's event has started this pass. The other events arrive while the bindings are being
+            // listed.
             self.runtime.add(());
         }
         let listed = self.generator.client.send(BINDINGS, now).answered;
@@ -127,7 +128,7 @@ impl RollingController<'_> {
             return;
         };
         self.close(&mut pass, now, plane);
-        // A binding whose spec is written gets its status even after a conflict.
+        // A binding whose spec was written gets its status even after a conflict.
         let goes_on = !pass.has_failed || pass.group == Group::Roll;
         let following = if goes_on { pass.group.following() } else { &[] };
         for &group in following {
@@ -151,8 +152,8 @@ impl RollingController<'_> {
         self.runtime.end_pass((), now, 0, completes, plane);
     }
 
-    /// Begins a group of writes. Returns the time of its end: its last write or its first conflict. `None`: the group
-    /// is empty.
+    /// Begins a group of writes. Returns the time of its end, which is its last write or its first conflict. `None`:
+    /// the group is empty.
     fn open(
         &mut self,
         pass: &mut RolloutPass,
@@ -160,7 +161,7 @@ impl RollingController<'_> {
         plane: &mut Plane<'_>,
     ) -> Option<SimTime> {
         let status = &pass.status;
-        // The bindings that the group writes, and those whose version changes with it.
+        // The bindings that the group writes, and the bindings whose version changes as a result.
         let (targets, versioned): (Vec<TargetId>, &[TargetId]) = match pass.group {
             Group::List => (Vec::new(), &[]),
             Group::Patch => (status.patched.clone(), &[]),
@@ -171,7 +172,7 @@ impl RollingController<'_> {
                 &[],
             ),
             Group::Start => {
-                // Each status is sent when its spec is written.
+                // Each status is sent once its spec is written.
                 pass.writes.clear();
                 pass.refused = None;
                 let started = pass
@@ -208,7 +209,7 @@ impl RollingController<'_> {
             .or(pass.writes.values().map(|write| write.answered).max())
     }
 
-    /// Sends specs and deletions. Each takes effect when it is answered.
+    /// Sends specs and deletions. Each takes effect when the API server answers.
     fn roll(&mut self, pass: &mut RolloutPass, plane: &mut Plane<'_>) {
         for action in &pass.actions {
             let cluster = action.target().index();
@@ -236,7 +237,7 @@ impl RollingController<'_> {
             Group::List => self.decide(pass),
             Group::Patch => self.view.store_patched(&pass.status.patched),
             Group::Block => {
-                // Bindings that the generator has changed meanwhile are reported again.
+                // Bindings that the generator has changed in the meantime are reported again.
                 let again = self.view.bindings.changed().iter().map(TargetId);
                 let blocked: Vec<TargetId> =
                     pass.status.blocked.iter().copied().chain(again).collect();
@@ -255,7 +256,7 @@ impl RollingController<'_> {
         }
     }
 
-    /// Gives up unanswered specs and deletions: those in flight are not waited for, and the others are not sent.
+    /// Stops waiting for unanswered specs and deletions. Those not sent yet are not sent.
     fn give_up_specs(&mut self, pass: &RolloutPass, now: SimTime, plane: &mut Plane<'_>) {
         for (&cluster, write) in &pass.writes {
             if write.answered <= now {
@@ -273,7 +274,7 @@ impl RollingController<'_> {
         }
     }
 
-    /// Decides, now that the bindings are listed.
+    /// Makes the decision of the pass after the bindings are listed.
     fn decide(&mut self, pass: &mut RolloutPass) {
         let RollingDecision {
             actions, status, ..

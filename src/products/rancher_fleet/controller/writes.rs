@@ -2,8 +2,8 @@
 //!
 //! Follows `handleMatchedTarget`, `createBundleDeployment`, `manageOptionsSecret` and `ensureOwnerReferences` in
 //! `internal/cmd/controller/reconciler/bundle_controller.go` of rancher/fleet. A pass visits its targets in the order
-//! of the clusters' names. It applies its decision from the beginning to the state that the cache shows at the time of
-//! each write.
+//! of the clusters' names. It decides once at its beginning, and applies the decision to the state that the cache
+//! shows at each write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,10 @@ use crate::units::{SimDuration, SimTime};
 use crate::world::ClusterId;
 
 /// Number of requests for the finalizer of a new bundle: an update, and an update that meets a conflict. The pass
-/// after it waits.
+/// after them waits.
 const FINALIZER_REQUESTS: usize = 2;
 
-/// Delay before a pass that ended early is repeated. Source: `DefaultRequeueAfter` in `pkg/durations/durations.go`.
+/// Delay before a pass that ended early is retried. Source: `DefaultRequeueAfter` in `pkg/durations/durations.go`.
 const EARLY_END_WAIT: SimDuration = SimDuration::from_secs(5);
 
 /// The API server rejected a write of a Secret, because the cache was out of date.
@@ -28,14 +28,14 @@ struct RefusedSecret;
 /// A cluster whose deployment a pass may need to write.
 pub(super) struct Planned {
     cluster: usize,
-    /// The deployment that the pass saw, and the one that it wants.
+    /// The deployment as read by the pass, and as the pass wants it.
     before: Option<BundleDeployment>,
     after: Option<BundleDeployment>,
 }
 
 /// The writes of a pass so far.
 pub(super) struct PassWrites {
-    /// The time at which the last request is answered.
+    /// The time of the answer to the last request.
     pub(super) at: SimTime,
     /// The number of created deployments.
     pub(super) created: u64,
@@ -44,14 +44,14 @@ pub(super) struct PassWrites {
 }
 
 impl ValuesSecret {
-    /// Returns whether the Secret has no owner, or the cache does not show the owner at `now`.
+    /// Returns whether the Secret has no owner, or the cache does not show its owner at `now`.
     fn is_behind(&self, now: SimTime, watch_delay: SimDuration) -> bool {
         self.owned.is_none_or(|owned| now < owned + watch_delay)
     }
 }
 
 impl FleetController<'_> {
-    /// Returns the deployments that a pass may need to write, by the rank of their clusters' names.
+    /// Returns the deployments that a pass may need to write, by the rank of their cluster's name.
     pub(super) fn plan(&mut self, now: SimTime, pass: &BundleDecision) -> BTreeMap<u32, Planned> {
         let mut planned = BTreeMap::new();
         for cluster in self.clusters_to_look_at(now, pass) {
@@ -70,13 +70,14 @@ impl FleetController<'_> {
             let is_attached = view.targeted && view.registered && view.deployment.is_some();
             self.attached.set(*rank, is_attached);
             planned.after = view.deployment;
-            // The cache shows a write later. A pass does not write a deletion.
+            // The cache shows a written deployment only later. A deletion is not a write of this pass, so it shows
+            // immediately.
             view.deployment = planned.after.and(planned.before);
         }
         planned
     }
 
-    /// Returns the clusters whose deployment or Secret may differ from what a pass that begins at `now` wants.
+    /// Returns the clusters whose deployment or Secret may differ from the decision of a pass that begins at `now`.
     fn clusters_to_look_at(&mut self, now: SimTime, pass: &BundleDecision) -> BTreeSet<usize> {
         self.secrets_behind.retain(|&cluster| {
             self.secrets[cluster].is_some_and(|secret| secret.is_behind(now, self.watch_delay))
@@ -95,7 +96,7 @@ impl FleetController<'_> {
         clusters
     }
 
-    /// Sends the requests of a pass that begins at `now`: for each target with a deployment, one for its Secret, and
+    /// Sends the requests of a pass that begins at `now`: for each target with a deployment, one for its Secret, plus
     /// one if the deployment changes; finally one for the bundle's status.
     pub(super) fn write(
         &mut self,
@@ -141,8 +142,8 @@ impl FleetController<'_> {
             .count()
     }
 
-    /// Writes the deployments of the targets in the order of their names. Without Helm values, each target with a
-    /// deployment costs a request that deletes its Secret, even if the deployment does not change.
+    /// Writes the targets' deployments in name order. Without Helm values, each target with a deployment costs a
+    /// request that deletes its Secret, even if the deployment does not change.
     ///
     /// # Errors
     /// Returns an error if a Secret could not be written; the pass ends there.
@@ -169,7 +170,7 @@ impl FleetController<'_> {
         Ok(())
     }
 
-    /// Writes a target's deployment if it differs from what the pass wants.
+    /// Writes a target's deployment if the pass changes it.
     ///
     /// # Errors
     /// Returns an error if a Secret could not be written; the pass ends there.
@@ -204,12 +205,12 @@ impl FleetController<'_> {
         }
         writes.at = self.client.in_turn(0, writes.at, 1);
         if is_behind && shown.is_some() {
-            // The deployment has changed since it was read: the pass continues, and fails at its end.
+            // The deployment has changed since it was read. The pass continues, and fails at its end.
             writes.request = QueueRequest::Error;
             return Ok(());
         }
         if is_behind {
-            // The deployment exists already, so it is read.
+            // The deployment already exists, so it is read.
             writes.at = self.client.in_turn(0, writes.at, 1);
             return self.write_secret(writes, cluster, true);
         }
@@ -226,7 +227,7 @@ impl FleetController<'_> {
         self.write_secret(writes, cluster, true)
     }
 
-    /// Delivers a deployment that is written at `at` to the cluster's agent; it replaces the one in the cache.
+    /// Delivers a deployment written at `at` to the cluster's agent. It replaces the cached deployment.
     fn instruct(
         &self,
         cluster: usize,
@@ -255,8 +256,8 @@ impl FleetController<'_> {
         }
     }
 
-    /// Writes the Secret of a deployment, if there are Helm values and the cache does not show it in its final form:
-    /// with an owner once the deployment exists.
+    /// Writes the Secret of a deployment if there are Helm values and the cache does not show its final form, which
+    /// has an owner once the deployment exists.
     ///
     /// # Errors
     /// Returns an error if the cache was out of date.
@@ -294,7 +295,7 @@ impl FleetController<'_> {
     }
 }
 
-/// Returns the parts of a deployment that a write changes.
+/// Returns the part of a deployment that a write changes.
 fn spec(deployment: &BundleDeployment) -> impl PartialEq {
     (
         deployment.staged,

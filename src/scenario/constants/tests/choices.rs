@@ -2,12 +2,12 @@
 //!
 //! A path that ends in `.**` stands for all settings below it.
 
-/// Settings that are not varied for the same reason.
+/// Settings that are not varied, all for the same reason.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UserSetting {
-    /// Paths in an experiment.
+    /// Paths of the settings in an experiment.
     pub(super) paths: &'static [&'static str],
-    /// The reason why they are not varied.
+    /// The reason why the settings are not varied.
     pub(super) reason: &'static str,
 }
 

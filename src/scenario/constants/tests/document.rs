@@ -1,4 +1,5 @@
-//! docs/assumptions.md: the constants, the settings that are not constants, and the numbers fixed in the code.
+//! Generates docs/assumptions.md: the constants, the settings that are not constants, and the numbers fixed in the
+//! code.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::choices::CHOICES;
 use super::*;
 
-/// Numbers in the code of world, products and rules that are not settings: the file, the name, and the reason why it
-/// is fixed.
+/// Numbers in the code of the world, products and rules that are not settings: the file, the name, and the reason why
+/// the number is fixed.
 const FIXED: &[(&str, &str, &str)] = &[
     (
         "products/argo_cd/settings.rs",
@@ -431,8 +432,7 @@ const DEFAULTS: &[&str] = &[
     "world/clusters/agent_spec.rs",
 ];
 
-/// Returns the numeric constants in the code, without tests and without bounds of texts and records: file, name,
-/// value.
+/// Returns the numeric constants in the code by file and name, without tests and without limits on texts and records.
 fn in_code() -> BTreeMap<(String, String), String> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mut found = BTreeMap::new();
@@ -659,7 +659,7 @@ fn wrapped(text: &str) -> String {
     paragraphs.join("\n")
 }
 
-/// Wraps text to lines that end before column 120, with indented continuation lines.
+/// Wraps text to lines of at most 119 columns, with indented continuation lines.
 fn lines(text: &str, indent: &str) -> String {
     let (mut wrapped, mut column) = (String::new(), 0);
     for word in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! Checks both lists against the schema and for consistency.
+//! Compares the list of constants and the list of other settings with the schema, and checks their consistency.
 
 mod choices;
 mod document;
@@ -13,7 +13,7 @@ use crate::document::path::Path;
 use crate::document::testing::source;
 use crate::document::tree;
 
-/// Schemas of quantities.
+/// Schema definitions of quantities.
 const QUANTITIES: &[&str] = &[
     "ConcurrentUpdates",
     "CountOrPercent",
@@ -55,7 +55,7 @@ fn is_number(schema: &'static Json) -> bool {
     is_quantity || has_type("integer") || has_type("number") || alternatives(schema).any(is_number)
 }
 
-/// Collects the settings with numbers at and below a schema: by identity, with one of their paths.
+/// Collects the settings with numbers at and below a schema, by identity, each with one of its paths.
 fn numbers(
     schema: &'static Json,
     path: &str,
@@ -100,7 +100,7 @@ fn numbers(
     }
 }
 
-/// Returns the settings that a path of a list matches.
+/// Returns the settings that match a path in one of the lists.
 fn listed(path: &str) -> BTreeMap<usize, String> {
     let (path, is_tree) = match path.strip_suffix(".**") {
         Some(path) => (path, true),
@@ -171,7 +171,7 @@ fn ranges_contain_their_values() {
                 constant.name(),
                 constant.products
             ),
-            // These have no value unless an experiment writes one.
+            // These constants have no value unless an experiment sets one.
             None => assert!(constant.is_absolute, "{} has no default", constant.name()),
         }
     }
@@ -196,7 +196,7 @@ fn a_constant_of_a_product_is_listed_once_for_each_product() {
     }
 }
 
-/// Writes a factor into an experiment, and returns a short form of the tree with the written values.
+/// Writes a factor into an experiment. Returns a short form of the tree, and the old and new values.
 fn laid(text: &str, name: &str, level: Level) -> (String, Vec<(f64, f64)>) {
     let mut tree = tree::parse(&source(text)).expect("YAML");
     let product = crate::products::find("rancherFleet").expect("a product");
@@ -215,7 +215,7 @@ fn a_value_is_inserted_into_the_document_by_its_path() {
         "node.startOverhead",
         Level::Toward(1.0),
     );
-    // The default has a median of 0.6 s, and the high end is 2 s.
+    // The default has a median of 0.6 s, and the high end of the range is 2 s.
     assert!(
         tree.contains("node: {startOverhead: {median: 2 s, sigma: 0.5}}"),
         "{tree}"
@@ -245,7 +245,7 @@ fn a_value_is_inserted_into_the_document_by_its_path() {
 fn a_value_from_the_experiment_scales_its_range() {
     let text = "fleet: [{name: a, downlink: 50 Mbit/s}, {name: b}]";
     let (tree, laid_in) = laid(text, "fleet[*].downlink", Level::Toward(-1.0));
-    // A fifth of each: 10 Mbit/s for 50, and 20 Mbit/s for the default of 100.
+    // A fifth of each value: 10 Mbit/s for 50 Mbit/s, and 20 Mbit/s for the default of 100 Mbit/s.
     assert!(
         tree.contains("downlink: 10 Mbit/s") && tree.contains("downlink: 20 Mbit/s"),
         "{tree}"

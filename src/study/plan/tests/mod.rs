@@ -1,5 +1,5 @@
-//! Tests the race with made-up candidates of known truth: the number of its runs and its rules. [`rates`] measures how
-//! often it is right.
+//! Tests the race with artificial candidates whose true values are known: its number of runs and its rules. [`rates`]
+//! measures how often the race is right.
 
 mod rates;
 
@@ -54,7 +54,7 @@ fn race(
 
 #[test]
 fn distinct_settings_need_ten_runs_each() {
-    // 30% apart, each with its own spread of 1%, and a shared spread of 5%.
+    // The candidates are 30% apart. Each has its own spread of 1%, and all share a spread of 5%.
     let truths: Vec<Truth> = (0..6)
         .map(|at| takes(1000.0 * libm::pow(1.3, f64::from((at * 5) % 6))))
         .collect();
@@ -119,14 +119,15 @@ fn the_objective_has_a_bound_only_after_enough_runs() {
         .objective
     };
     assert_eq!(needs(Statistic::Quantile(0.5), 2), 10);
-    // By hand: 0.95^n must be below a quarter of 5%, of which the tenth look has 10/11: 0.0114, less than 0.95^87.
+    // Computed by hand: 0.95^n must be below a quarter of 5%, of which the tenth look has 10/11: 0.0114, less than
+    // 0.95^87.
     assert_eq!(needs(Statistic::Quantile(0.95), 2), 109);
     assert_eq!(
         needs(Statistic::Quantile(0.99), 2),
         215,
         "at most; 0.99^215 = 0.115"
     );
-    // 0.95^n below half of a quarter of 5%: n = 99.
+    // 0.95^n must be below half of a quarter of 5%: n = 99.
     assert_eq!(needs(Statistic::Mean, 2), 109);
     let limited = RaceRules {
         demands: vec![Statistic::Quantile(0.95)],
@@ -168,10 +169,10 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
         "nine runs are no look"
     );
     assert_eq!(state(Statistic::Quantile(0.95), 10, 10), broken);
-    // P(X >= 3 | 10, 0.05) = 0.0115, and the first look has half of 0.025; P(X >= 2) = 0.086.
+    // P(X >= 3 | 10, 0.05) = 0.0115, and the first look has half of 0.025. P(X >= 2) = 0.086.
     assert_eq!(state(Statistic::Quantile(0.95), 3, 10), broken);
     assert_eq!(state(Statistic::Quantile(0.95), 2, 10), open);
-    // The error of two candidates is 0.025 each: 0.95^69 = 0.029, 0.95^87 = 0.012.
+    // Each of two candidates has an error of 0.025: 0.95^69 = 0.029, 0.95^87 = 0.012.
     assert_eq!(state(Statistic::Quantile(0.95), 0, 69), open);
     assert_eq!(state(Statistic::Quantile(0.95), 0, 87), shown);
     assert_eq!(
@@ -195,7 +196,7 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
 
 #[test]
 fn a_setting_stays_undecided_until_the_runs_show_that_it_meets_a_limit() {
-    // The 95th percentile cannot be shown with 30 runs; the slower candidate never exceeds the limit either.
+    // 30 runs are not sufficient for the 95th percentile. The slower candidate never exceeds the limit either.
     let rules = RaceRules {
         most: 30,
         most_compared: 30,
@@ -236,7 +237,7 @@ fn a_stalled_candidate_is_excluded_and_without_an_answer_the_closest_is_reported
 
 #[test]
 fn candidates_are_not_assumed_to_be_monotonic() {
-    // Both ends meet the limit and the middle does not; the fast end is the answer.
+    // Both ends meet the limit, but the middle does not. The fast end is the answer.
     let truths = [
         takes(5000.0),
         Truth {
@@ -254,7 +255,7 @@ fn candidates_are_not_assumed_to_be_monotonic() {
 
 #[test]
 fn the_best_value_of_a_setting_that_meets_the_limits_is_the_answer() {
-    // Of the values 1 to 5, those below 3 exceed the limit; times do not matter.
+    // Of the values 1 to 5, those below 3 exceed the limit. Times do not matter.
     let truths: Vec<Truth> = (1..=5)
         .map(|value| Truth {
             beyond: if value < 3 { 1.0 } else { 0.0 },

@@ -1,9 +1,10 @@
-//! Measures how often races are wrong, over made-up candidates of known truth: thousands of races at the stated error.
+//! Measures how often races are wrong, in thousands of races between artificial candidates whose true values are
+//! known.
 //!
-//! The distributions are those that misled an earlier version, which compared means with Student's t from three runs
-//! on: 500 s more in a tenth of the runs, 100 s more in a fifth, 90 or 130 s, and limits that a tenth or a fifth of
-//! the runs exceed. A race is wrong when it excludes a candidate that is better than the leader by more than the zone
-//! of indifference, or when its confirmed answer exceeds the limits in more runs than it states.
+//! The distributions are those that misled an earlier version, which compared means with Student's t after three or
+//! more runs: 500 s more in a tenth of the runs, 100 s more in a fifth, 90 or 130 s, and limits that a tenth or a
+//! fifth of the runs exceed. A race is wrong when it excludes a candidate that is better than the leader by more than
+//! the zone of indifference, or when its confirmed answer exceeds the limits in more runs than it states.
 #![expect(
     clippy::print_stdout,
     reason = "`--nocapture` prints the numbers of docs/plan.md"
@@ -16,17 +17,18 @@ use crate::stats::draws::Draws;
 /// A distribution of times.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TimesOf {
-    /// A deviation for each candidate, and one of 50 s that all candidates share in a replicate.
+    /// Normally distributed, with a deviation for each candidate, and one of 50 s that all candidates share in a
+    /// replicate.
     Normal { mean: f64, own: f64 },
-    /// Always `base`, but `by` more in a share of the runs.
+    /// Always `base`, plus `by` in a share of the runs.
     Rare { base: f64, by: f64, share: f64 },
 }
 
-/// A candidate.
+/// The true distribution of a candidate's runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Truth {
     pub(super) shape: TimesOf,
-    /// The probability that a run is beyond the limit.
+    /// The probability that a run exceeds the limit.
     pub(super) beyond: f64,
     /// The probability that a run never finishes.
     pub(super) stalls: f64,
@@ -53,7 +55,7 @@ impl Truth {
         }
     }
 
-    /// Returns the value without events that are too rare for a statement about a mean.
+    /// Returns the true value without events that are too rare for statements about a mean.
     fn visible(self, objective: Statistic) -> f64 {
         match self.shape {
             TimesOf::Rare { base, share, .. } if share < super::means::RARE => base,
@@ -62,12 +64,12 @@ impl Truth {
     }
 }
 
-/// Runs a race to its end.
+/// Runs a race between these candidates to its end.
 pub(super) fn raced(race: Race, truths: &[Truth], seed: u64) -> Race {
     raced_within(race, truths, seed, usize::MAX)
 }
 
-/// Runs a race to its end, or until it has spent `budget` runs.
+/// Runs a race between these candidates to its end, or until it has used `budget` runs.
 fn raced_within(mut race: Race, truths: &[Truth], seed: u64, budget: usize) -> Race {
     let mut spent = 0;
     loop {
@@ -118,7 +120,7 @@ fn raced_within(mut race: Race, truths: &[Truth], seed: u64, budget: usize) -> R
     }
 }
 
-/// A case: its name, the candidates, and the objectives.
+/// A test case: its name, the candidates, and the objectives.
 struct Case {
     name: &'static str,
     truths: Vec<Truth>,
@@ -149,7 +151,8 @@ fn cases() -> Vec<Case> {
     };
     let limited = vec![exceeds(90.0, 0.1), exceeds(95.0, 0.2), constant];
     vec![
-        // Not visible in this number of runs, because the statement covers events in at least 5% of them.
+        // The difference cannot be seen in this number of runs, because statements cover events in at least 5% of the
+        // runs.
         case(
             "3,000 s later in 3% of the runs",
             vec![constant, Truth::rare(95.0, 3000.0, 0.03)],
@@ -219,8 +222,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Returns whether a candidate truly meets the demands. A limit on every run counts as met when 95% of the runs meet
-/// it, as `confirm` states.
+/// Returns whether a candidate truly meets the demands. A limit on every run counts as met if 95% of the runs meet it,
+/// as `confirm` states.
 fn meets(truth: Truth, demands: &[Statistic]) -> bool {
     demands.iter().all(|demand| match demand {
         Statistic::Every => truth.beyond <= 0.05,
@@ -229,8 +232,8 @@ fn meets(truth: Truth, demands: &[Statistic]) -> bool {
     })
 }
 
-/// Runs races of a case with an objective and a budget. Returns how many were wrong, how many were decided, and the
-/// mean number of runs. With a budget, only an answer that is reported as certain can be wrong.
+/// Runs races of a case with an objective and a budget. Returns how many races were wrong, how many were decided, and
+/// the mean number of runs. With a budget, only an answer that is reported as certain can be wrong.
 fn rate(case: &Case, objective: Statistic, races: u64, budget: usize) -> (u64, u64, f64) {
     let rules = RaceRules {
         demands: case.demands.clone(),
@@ -294,7 +297,7 @@ fn check(races: u64, budget: usize) {
                 "{}, {objective:?}: {wrong} of {races} wrong, {decided} decided, {runs:.0} runs",
                 case.name
             );
-            // The stated error plus three standard deviations of such a count.
+            // The stated error, plus three standard deviations of the number of wrong races.
             let most = 0.05 * races as f64 + 3.0 * (0.05 * 0.95 * races as f64).sqrt();
             assert!(
                 (wrong as f64) < most,
@@ -310,7 +313,7 @@ fn races_are_wrong_at_most_as_often_as_stated() {
     check(40, usize::MAX);
 }
 
-/// The candidates need at least ten runs each for a comparison, and far more to confirm a limit or to bound a mean.
+/// Each candidate needs at least ten runs for a comparison, and far more to confirm a limit or to bound a mean.
 #[test]
 fn with_too_small_a_budget_no_wrong_answer_is_called_certain() {
     for budget in [4, 25, 60] {
@@ -322,7 +325,7 @@ fn with_too_small_a_budget_no_wrong_answer_is_called_certain() {
     }
 }
 
-/// `cargo test --lib rates -- --ignored --nocapture` prints the numbers of docs/plan.md.
+/// `cargo test --lib rates -- --ignored --nocapture` prints the numbers in docs/plan.md.
 #[test]
 #[ignore = "takes minutes; the same with fewer races runs always"]
 fn ten_thousand_races_are_wrong_at_most_as_often_as_stated() {
