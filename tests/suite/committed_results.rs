@@ -181,6 +181,8 @@ fn in_format_3(run: &RunRow) -> RunRow {
         pull_p99_s: None,
         left_behind: 0,
         total_egress_peak_60s_bytes_per_s: 0.0,
+        // Format 4 says more about an operation that has failed.
+        held_detail: run.held_detail.replace(" (retries are used up)", ""),
         ..run.clone()
     }
 }

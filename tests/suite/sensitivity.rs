@@ -159,7 +159,7 @@ fn assumptions_are_those_of_the_model_or_of_an_experiment() {
 #[test]
 fn with_drawn_constants_total_intervals_are_reported_as_well() {
     let home = experiment("uncertainty: {draws: 9}\n");
-    let said = said(home.path(), &["run", "small", "--out", "out"]);
+    let said = said(home.path(), &["run", "small", "--out", "out", "--details"]);
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.contains("luck alone with 33.3%, total with 80% (9 draws"),
@@ -242,7 +242,7 @@ fn a_run_reports_whether_unstated_links_decide_its_answer() {
             .replace("completion < 3 min", limit);
         let home = folder_with(&[("experiment.yaml", &text)]);
         let out = fleetsim(home.path())
-            .args(["run", ".", "--replicates", "10"])
+            .args(["run", ".", "--details", "--replicates", "10"])
             .args(more)
             .output()
             .expect("run");

@@ -79,8 +79,11 @@ fn automated_sync_is_read_from_each_application() {
     let except = "      autoSyncExcept:\n        - shop-eu-01\n        - shop-eu-02\n";
     assert!(strategies(folder.path()).contains(except));
     let run = printed(folder.path(), "run out --replicates 1");
-    assert!(run.contains("4 of 6 clusters are ready after"), "{run}");
-    assert!(run.contains("2 cannot be updated: 2 paused"), "{run}");
+    assert!(run.contains("4 of 6 clusters ready in"), "{run}");
+    assert!(
+        run.contains("2 of 6 clusters cannot be updated: paused"),
+        "{run}"
+    );
 
     // A RollingSync turns automated sync off and syncs all applications itself.
     let rolling = printed(folder.path(), &format!("{import} --strategy steps.yaml"));
@@ -146,7 +149,7 @@ fn a_skipped_application_keeps_its_status_and_its_step() {
     assert!(strategies(folder.path()).contains(line));
     let run = printed(folder.path(), "run out --replicates 1");
     // The row of the skipped application is Healthy because of its last status, so the second step begins.
-    assert!(run.contains("13 of 14 clusters are ready after"), "{run}");
+    assert!(run.contains("13 of 14 clusters ready in"), "{run}");
 
     printed(
         folder.path(),

@@ -78,7 +78,7 @@ pub(super) const COLUMNS: [Column; 12] = [
         "open downloads",
         "{} open download{s} at peak",
         Range::None,
-        6,
+        7,
     ),
     Column::new(
         Measure::EgressPeak1s,
@@ -107,7 +107,7 @@ pub(super) const COLUMNS: [Column; 12] = [
         "HTTP 429",
         "{} HTTP 429 response{s}",
         Range::None,
-        4,
+        6,
     ),
     Column::new(
         Measure::PeakNotReady,

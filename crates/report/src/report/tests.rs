@@ -310,7 +310,7 @@ fn the_table_states_once_what_is_identical_in_every_variant() {
     });
     let narrow = table(&results, 90, Detail::All);
     assert!(
-        narrow.replace('\n', " ").contains("90 GB pulled"),
+        narrow.replace('\n', " ").contains("link full for 40.0 s"),
         "{narrow}"
     );
     assert!(

@@ -16,6 +16,11 @@ const FIXED: &[(&str, &str, &str)] = &[
         "a limit of what is simulated: each process takes memory",
     ),
     (
+        "world/transfers/link_loads.rs",
+        "MOST_METERED",
+        "a limit of what is measured: each change looks at all of these links",
+    ),
+    (
         "world/nodes/catalog.rs",
         "MOST_IMAGES",
         "a limit of what is simulated: images are numbered with 16 bits",

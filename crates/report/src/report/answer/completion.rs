@@ -4,10 +4,11 @@
 //! of one strategy, some of which fill the registry's link, it is the fastest that leaves room. Otherwise it is the
 //! fastest. A variant whose claim holds in at most half of the draws of the constants is not called the answer.
 
+use super::asked::Asked;
 use super::decisions::{Decision, DecisionRule};
 use super::details::{may_be_fastest, unfinished};
 use super::groups::NamedVariant;
-use super::lines::{AnswerLines, LineKey};
+use super::lines::{AnswerKey, AnswerLines};
 use super::ranking::{
     RankedTime, RankedVariant, fastest, left_behind, rankable, ranked_time, time_before_late,
 };
@@ -27,19 +28,8 @@ const HARDLY_SLOWER: f64 = 1.05;
 /// More at once is slower if it takes this factor longer.
 const SLOWER: f64 = 1.02;
 
-/// The variants that a question compares.
-pub(super) struct Asked<'a, 'v, 'r> {
-    /// The user's own variants.
-    pub(super) own: &'a [NamedVariant<'v, 'r>],
-    /// Those of them that are ranked.
-    pub(super) ranked: &'a [RankedVariant<'v, 'r>],
-    pub(super) by: RankedTime,
-    pub(super) limits: &'a [AssertedLimit],
-    seed: u64,
-}
-
 /// The variant that a verdict chooses, and why.
-pub(super) struct Verdict<'a, 'v, 'r> {
+pub(super) struct GroupVerdict<'a, 'v, 'r> {
     text: String,
     /// `None`: no variant can be chosen.
     pub(super) chosen: Option<&'a NamedVariant<'v, 'r>>,
@@ -69,33 +59,33 @@ pub(super) fn answer(
         decision: None,
     };
     let Some(chosen) = verdict.chosen else {
-        answer.add(LineKey::Left, unfinished(own));
+        answer.add(AnswerKey::Left, unfinished(own));
         return answer;
     };
-    answer.add(LineKey::Left, left::line(chosen.variant));
+    answer.add(AnswerKey::Left, left::line(chosen.variant));
     let decision = asked.decision(chosen.label, verdict.rule);
     let time = times::line(chosen.variant).map(|line| with_draws(line, &decision));
     let is_by_room = verdict.rule == DecisionRule::FastestWithRoom;
-    answer.add(LineKey::Time, time);
-    answer.add(LineKey::Load, load::line(chosen.variant, is_by_room));
-    answer.add(LineKey::Path, path::line(chosen.variant));
+    answer.add(AnswerKey::Time, time);
+    answer.add(AnswerKey::Load, load::line(chosen.variant, is_by_room));
+    answer.add(AnswerKey::Path, path::line(chosen.variant));
     let others = others::line(&asked, chosen).map(|line| at_defaults(line, chosen.variant));
-    answer.add(LineKey::Else, others);
+    answer.add(AnswerKey::Else, others);
     answer.decision = (own.len() > 1).then_some(decision);
     answer
 }
 
 impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
-    fn verdict(&self) -> Verdict<'a, 'v, 'r> {
+    fn verdict(&self) -> GroupVerdict<'a, 'v, 'r> {
         if let [only] = self.own {
-            return Verdict {
+            return GroupVerdict {
                 text: self.of_one(only),
                 chosen: Some(only),
                 rule: DecisionRule::Fastest,
             };
         }
         let Some(first) = fastest(self.ranked, self.by) else {
-            return Verdict {
+            return GroupVerdict {
                 text: "✗ No variant completes in most of its runs.".to_owned(),
                 chosen: None,
                 rule: DecisionRule::Fastest,
@@ -112,7 +102,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
         if let Some(verdict) = self.by_failures(first) {
             return verdict;
         }
-        Verdict {
+        GroupVerdict {
             text: self.by_time(first),
             chosen: self.named(first),
             rule: DecisionRule::Fastest,
@@ -121,7 +111,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
 
     /// A variant that is about as fast as the first, and under which no pull fails. `None`: no pull of the first fails,
     /// or there is no such variant.
-    fn by_failures(&self, first: &RankedVariant<'_, '_>) -> Option<Verdict<'a, 'v, 'r>> {
+    fn by_failures(&self, first: &RankedVariant<'_, '_>) -> Option<GroupVerdict<'a, 'v, 'r>> {
         if failed_pulls(first) == 0.0 {
             return None;
         }
@@ -141,7 +131,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
             time(saved),
             in_unit(failed_pulls(first), "failed pulls")
         );
-        Some(Verdict {
+        Some(GroupVerdict {
             text,
             chosen: self.named(best),
             rule: DecisionRule::Fastest,
@@ -184,7 +174,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
     }
 
     /// The fastest variant that meets the limits.
-    fn by_limits(&self, first: &RankedVariant<'_, '_>) -> Verdict<'a, 'v, 'r> {
+    fn by_limits(&self, first: &RankedVariant<'_, '_>) -> GroupVerdict<'a, 'v, 'r> {
         let meeting = self
             .own
             .iter()
@@ -202,7 +192,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
             } else {
                 "✗ No variant meets all limits."
             };
-            return Verdict {
+            return GroupVerdict {
                 text: text.to_owned(),
                 chosen: self.named(first),
                 rule: DecisionRule::FastestWithinLimits,
@@ -220,7 +210,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
                 "Use `{label}`: the fastest of the {meeting} of {all} variants that meet {which}."
             )
         };
-        Verdict {
+        GroupVerdict {
             text,
             chosen: self.named(first),
             rule: DecisionRule::FastestWithinLimits,
@@ -228,7 +218,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
     }
 
     /// The fastest setting that leaves room on the registry's link. `None`: room does not distinguish the settings.
-    fn by_room(&self, first: &RankedVariant<'_, '_>) -> Option<Verdict<'a, 'v, 'r>> {
+    fn by_room(&self, first: &RankedVariant<'_, '_>) -> Option<GroupVerdict<'a, 'v, 'r>> {
         let link = RegistryLink::of(first.variant)?;
         let mut roomy: Vec<&RankedVariant<'_, '_>> = self.ranked.iter().collect();
         roomy.retain(|ranked| link.has_room_with(ranked.variant));
@@ -239,7 +229,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
             .iter()
             .min_by(|a, b| a.time(self.by).total_cmp(&b.time(self.by)));
         let Some(best) = best else {
-            return Some(Verdict {
+            return Some(GroupVerdict {
                 text: format!(
                     "No setting leaves room on the registry's link; `{}` is the fastest.",
                     first.label
@@ -262,7 +252,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
                 best.label
             )
         };
-        Some(Verdict {
+        Some(GroupVerdict {
             text,
             chosen: self.named(best),
             rule: DecisionRule::FastestWithRoom,
@@ -372,18 +362,4 @@ fn never(variant: &VariantResults<'_>) -> String {
         later if left > 0 => format!("needs {later}"),
         later => format!("takes {later}"),
     }
-}
-
-/// The number that is shown for a variant among others: its time, or that of most targets.
-pub(super) fn shown_time(ranked: &RankedVariant<'_, '_>, by: RankedTime) -> String {
-    let took = time(ranked.time(by));
-    match (by, time_before_late(ranked.variant)) {
-        (RankedTime::OfMost, Some(_)) | (RankedTime::OfAll, _) => took,
-        (RankedTime::OfMost, None) => format!("{took} for most"),
-    }
-}
-
-/// `50 pulls at once`.
-pub(super) fn shown_peak(peak: f64) -> String {
-    format!("{} at once", count(peak))
 }

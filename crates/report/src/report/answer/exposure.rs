@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use super::certainty::fewest_in_draws;
 use super::decisions::{Decision, DecisionRule, DrawsHolding};
 use super::groups::{Best, NamedVariant};
-use super::lines::{AnswerLines, LineKey};
+use super::lines::{AnswerKey, AnswerLines};
 use super::sentence::{completion, may_be_too, quoted, some_of};
 use super::{left, limit_lines, load};
 use crate::report::axis::span;
@@ -53,9 +53,9 @@ pub(super) fn answer(
         lines: limit_lines::lines(all, chosen, &applying),
         decision: (all.len() > 1).then_some(decision),
     };
-    answer.add(LineKey::Stops, left::stalled(least.variant));
-    answer.add(LineKey::Load, load::line(least.variant, false));
-    answer.add(LineKey::Else, others(&exposed, &fewest, seed));
+    answer.add(AnswerKey::Stops, left::stalled(least.variant));
+    answer.add(AnswerKey::Load, load::line(least.variant, false));
+    answer.add(AnswerKey::Else, others(&exposed, &fewest, seed));
     answer
 }
 

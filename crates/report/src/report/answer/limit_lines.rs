@@ -1,7 +1,7 @@
 //! The limits that the experiment asserts: which variants meet them, a line for each limit.
 
 use super::groups::NamedVariant;
-use super::lines::{AnswerLine, LineKey};
+use super::lines::{AnswerKey, AnswerLine};
 use crate::report::format::in_unit;
 use crate::report::limits::{AssertedLimit, exceeded, fails};
 use crate::results::Verdict;
@@ -96,13 +96,13 @@ fn line(
 }
 
 /// The mark of a limit with this verdict on the variant that is shown.
-fn key(verdict: Verdict, meeting: usize) -> LineKey {
+fn key(verdict: Verdict, meeting: usize) -> AnswerKey {
     if verdict.holds {
-        LineKey::Met
+        AnswerKey::Met
     } else if verdict.is_undecided() && meeting == 0 {
-        LineKey::Open
+        AnswerKey::Open
     } else {
-        LineKey::Missed
+        AnswerKey::Missed
     }
 }
 

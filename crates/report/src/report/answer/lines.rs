@@ -4,7 +4,7 @@ use super::decisions::Decision;
 
 /// What a line of an answer is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::report) enum LineKey {
+pub(in crate::report) enum AnswerKey {
     /// A limit that all or the best variants meet.
     Met,
     /// A limit that is missed.
@@ -25,7 +25,7 @@ pub(in crate::report) enum LineKey {
     Else,
 }
 
-impl LineKey {
+impl AnswerKey {
     /// The word at the start of the line.
     pub(in crate::report) const fn word(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl LineKey {
 /// A line of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::report) struct AnswerLine {
-    pub(in crate::report) key: LineKey,
+    pub(in crate::report) key: AnswerKey,
     pub(in crate::report) text: String,
 }
 
@@ -61,7 +61,7 @@ pub(in crate::report) struct AnswerLines {
 
 impl AnswerLines {
     /// Adds a line that has something to say.
-    pub(super) fn add(&mut self, key: LineKey, text: Option<String>) {
+    pub(super) fn add(&mut self, key: AnswerKey, text: Option<String>) {
         if let Some(text) = text {
             self.lines.push(AnswerLine { key, text });
         }

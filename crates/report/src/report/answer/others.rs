@@ -1,6 +1,6 @@
 //! The line `else`: what the other variants would cost or save.
 
-use super::completion::{Asked, shown_peak, shown_time};
+use super::asked::{Asked, shown_peak, shown_time};
 use super::groups::NamedVariant;
 use super::ranking::{RankedVariant, ranked_at};
 use super::room::RegistryLink;

@@ -14,14 +14,14 @@ use fleetsim_units::stats;
 const FULL_S: f64 = 1.0;
 
 /// One place of a variant, with the medians over its runs.
-struct Place<'r> {
+struct LinkPlace<'r> {
     row: &'r RegistryRow,
     sent: f64,
     full_s: f64,
 }
 
-/// `registry sends 60 GB; 2 mirrors send 120 GB, ma is full for 8.0 min`, or which link of a region is full. Empty where
-/// the registry alone sends, and no link of a region is full.
+/// `registry sends 60 GB; 2 mirrors send 120 GB, ma is full for 8.0 min`, or which link of a region is full. Empty if
+/// only the registry sends, and no link of a region is full.
 pub(super) fn parts(variant: &VariantResults<'_>) -> Vec<String> {
     let places = places(variant);
     let mut parts = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn parts(variant: &VariantResults<'_>) -> Vec<String> {
         (LinkKind::Cache, "cache"),
         (LinkKind::Peers, "peer"),
     ] {
-        let mut own: Vec<&Place<'_>> = places.iter().collect();
+        let mut own: Vec<&LinkPlace<'_>> = places.iter().collect();
         own.retain(|place| place.row.kind == kind);
         parts.extend(senders(&own, name));
     }
@@ -41,14 +41,14 @@ pub(super) fn parts(variant: &VariantResults<'_>) -> Vec<String> {
         let sent: f64 = registries.map(|place| place.sent).sum();
         parts.insert(0, format!("registry sends {}", in_unit(sent, "bytes")));
     }
-    let mut regions: Vec<&Place<'_>> = places.iter().collect();
+    let mut regions: Vec<&LinkPlace<'_>> = places.iter().collect();
     regions.retain(|place| place.row.kind == LinkKind::Region);
     parts.extend(fullest_region(&regions));
     parts
 }
 
 /// What the places of one kind send, and the one that is full for the longest time.
-fn senders(places: &[&Place<'_>], name: &str) -> Option<String> {
+fn senders(places: &[&LinkPlace<'_>], name: &str) -> Option<String> {
     let sent: f64 = places.iter().map(|place| place.sent).sum();
     if sent <= 0.0 {
         return None;
@@ -70,7 +70,7 @@ fn senders(places: &[&Place<'_>], name: &str) -> Option<String> {
 }
 
 /// `link of region lan (16 Mbit/s) full for 25 min`.
-fn fullest_region(regions: &[&Place<'_>]) -> Option<String> {
+fn fullest_region(regions: &[&LinkPlace<'_>]) -> Option<String> {
     let fullest = fullest(regions)?;
     let capacity = fullest.row.capacity_bytes_per_s.map(rate);
     let capacity = capacity.map(|capacity| format!(" ({capacity})"));
@@ -83,7 +83,7 @@ fn fullest_region(regions: &[&Place<'_>]) -> Option<String> {
 }
 
 /// The place that is full for the longest time. `None`: no place is full.
-fn fullest<'p, 'r>(places: &[&'p Place<'r>]) -> Option<&'p Place<'r>> {
+fn fullest<'p, 'r>(places: &[&'p LinkPlace<'r>]) -> Option<&'p LinkPlace<'r>> {
     let fullest = places
         .iter()
         .copied()
@@ -92,7 +92,7 @@ fn fullest<'p, 'r>(places: &[&'p Place<'r>]) -> Option<&'p Place<'r>> {
 }
 
 /// The places of a variant, in the order of the table.
-fn places<'r>(variant: &VariantResults<'r>) -> Vec<Place<'r>> {
+fn places<'r>(variant: &VariantResults<'r>) -> Vec<LinkPlace<'r>> {
     let mut names: Vec<(&str, LinkKind)> = Vec::new();
     for (_, row) in &variant.links {
         names.push((row.registry.as_str(), row.kind));
@@ -114,7 +114,7 @@ fn places<'r>(variant: &VariantResults<'r>) -> Vec<Place<'r>> {
             full.push(row.egress_busy_share.unwrap_or(0.0) * end_of(variant, replicate));
         }
         if let Some(row) = first {
-            places.push(Place {
+            places.push(LinkPlace {
                 row,
                 sent: stats::median(&sent).unwrap_or(0.0),
                 full_s: stats::median(&full).unwrap_or(0.0),

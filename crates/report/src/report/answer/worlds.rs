@@ -11,7 +11,7 @@ use itertools::Itertools;
 use super::completion::{at_defaults, with_draws};
 use super::decisions::{Decision, DecisionRule};
 use super::groups::{NamedVariant, VariantGroup, setting_label};
-use super::lines::{AnswerLines, LineKey};
+use super::lines::{AnswerKey, AnswerLines};
 use super::ranking::{RankedTime, RankedVariant, Sides, fastest, left_behind, rankable};
 use super::sentence::{quoted, some_of};
 use super::{left, limit_lines, load, path, times, workloads};
@@ -41,14 +41,14 @@ pub(super) fn is_choice(setting: &Setting) -> bool {
 }
 
 /// A choice with the best variant of it.
-struct Choice<'v, 'r> {
+struct WorldChoice<'v, 'r> {
     label: String,
     best: Option<RankedVariant<'v, 'r>>,
     /// Whether several variants have it.
     is_best_of_several: bool,
 }
 
-impl Choice<'_, '_> {
+impl WorldChoice<'_, '_> {
     /// The median time; infinite where most runs do not complete.
     fn time(&self) -> f64 {
         match &self.best {
@@ -162,7 +162,7 @@ pub(super) fn answer(
         lines: limit_lines::lines(&named, Some(&chosen), &applying),
         decision: None,
     };
-    answer.add(LineKey::Left, left::line(chosen.variant));
+    answer.add(AnswerKey::Left, left::line(chosen.variant));
     let rule = if applying.is_empty() {
         DecisionRule::Fastest
     } else {
@@ -171,14 +171,14 @@ pub(super) fn answer(
     let all = with_choices(variants, question, &choices);
     let decision = Decision::of(&[&best.label], rule, &all, &applying);
     answer.add(
-        LineKey::Time,
+        AnswerKey::Time,
         times::line(chosen.variant).map(|line| with_draws(line, &decision)),
     );
-    answer.add(LineKey::Load, load::line(chosen.variant, false));
-    answer.add(LineKey::Path, path::line(chosen.variant));
+    answer.add(AnswerKey::Load, load::line(chosen.variant, false));
+    answer.add(AnswerKey::Path, path::line(chosen.variant));
     let others = others(&choices, best, reference);
     answer.add(
-        LineKey::Else,
+        AnswerKey::Else,
         others.map(|line| at_defaults(line, chosen.variant)),
     );
     answer.decision = Some(decision);
@@ -189,7 +189,7 @@ pub(super) fn answer(
 fn with_choices<'v, 'r>(
     variants: &'v [VariantResults<'r>],
     question: &'v VariantGroup,
-    choices: &'v [Choice<'v, 'r>],
+    choices: &'v [WorldChoice<'v, 'r>],
 ) -> Vec<NamedVariant<'v, 'r>> {
     let mut all: Vec<NamedVariant<'v, 'r>> = Vec::new();
     for ((_, members), choice) in choices_of(variants, question).iter().zip(choices) {
@@ -209,7 +209,7 @@ fn judged_choices<'v, 'r>(
     variants: &'v [VariantResults<'r>],
     question: &'v VariantGroup,
     limits: &[AssertedLimit],
-) -> Vec<Choice<'v, 'r>> {
+) -> Vec<WorldChoice<'v, 'r>> {
     let all = choices_of(variants, question);
     let mut chosen: Vec<&[Setting]> = Vec::new();
     for (settings, _) in &all {
@@ -229,7 +229,7 @@ fn judged_choices<'v, 'r>(
         let mut ranked = rankable(&Sides::of(&named).own, limits);
         let first = fastest(&ranked, RankedTime::OfAll).map(|first| first.at);
         ranked.retain(|ranked| Some(ranked.at) == first);
-        choices.push(Choice {
+        choices.push(WorldChoice {
             label,
             best: ranked.pop(),
             is_best_of_several: members.len() > 1,
@@ -263,7 +263,7 @@ fn label(settings: &[Setting], counts_lists: bool) -> String {
 }
 
 /// The order of choices: limits first, then targets left behind, then the time, then the bytes of the registry.
-fn order(a: &Choice<'_, '_>, b: &Choice<'_, '_>, limits: &[AssertedLimit]) -> Ordering {
+fn order(a: &WorldChoice<'_, '_>, b: &WorldChoice<'_, '_>, limits: &[AssertedLimit]) -> Ordering {
     let by_limits = a.missed(limits).cmp(&b.missed(limits));
     let by_left = by_limits.then(a.left().cmp(&b.left()));
     if are_alike(a.time(), b.time()) {
@@ -286,7 +286,11 @@ fn are_alike(a: f64, b: f64) -> bool {
 
 /// `` Use `cache`: all 5 clusters ready after 5.3 instead of 25.3 min, and the registry sends 0.6 instead of
 /// 3 GB. ``
-fn verdict(best: &Choice<'_, '_>, reference: &Choice<'_, '_>, limits: &[AssertedLimit]) -> String {
+fn verdict(
+    best: &WorldChoice<'_, '_>,
+    reference: &WorldChoice<'_, '_>,
+    limits: &[AssertedLimit],
+) -> String {
     let label = &best.label;
     let Some(ranked) = &best.best else {
         return String::new();
@@ -350,11 +354,11 @@ fn times_instead(now: f64, before: f64) -> String {
 
 /// The other choices with their time and the bytes that the registry sends, equal ones together.
 fn others(
-    choices: &[Choice<'_, '_>],
-    best: &Choice<'_, '_>,
-    reference: &Choice<'_, '_>,
+    choices: &[WorldChoice<'_, '_>],
+    best: &WorldChoice<'_, '_>,
+    reference: &WorldChoice<'_, '_>,
 ) -> Option<String> {
-    let mut rest: Vec<&Choice<'_, '_>> = choices.iter().collect();
+    let mut rest: Vec<&WorldChoice<'_, '_>> = choices.iter().collect();
     rest.retain(|choice| choice.label != best.label && choice.label != reference.label);
     rest.sort_by(|a, b| a.time().total_cmp(&b.time()));
     let mut keyed = Vec::new();

@@ -71,7 +71,7 @@ fn an_application_of_a_later_step_that_runs_the_new_commit_does_not_wait() {
 10 commit 2 0,2 => Waiting: 2; Pending: 0
 10 pass => sync 0
 12 start 0,2 => Progressing: 0
-14 synced 0,2 => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Progressing, Synced, Progressing, operation Succeeded
+14 synced 0,2 => Progressing: 2
 15 commit 2 1,3 => Waiting: 1,3
 15 pass => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Progressing, Synced, Progressing, operation Succeeded; 2 applications (a01, a03) in later steps wait
 ",

@@ -86,9 +86,12 @@ impl PullWaits {
 }
 
 impl World<'_> {
-    /// A request of a pull waits before it is sent again.
+    /// A request of a pull waits before it is sent again. A request of an ended pull has no wait.
     pub(super) fn request_waits(&mut self, id: PullId, wait: PullWait, now: SimTime) {
         let pull = &mut self.pulls[id.index()];
+        if pull.ended {
+            return;
+        }
         pull.waits.begin(wait);
         let cluster = self.nodes[pull.node.index()].cluster;
         self.clusters[cluster.index()].pull_waits(wait, now);
