@@ -26,7 +26,7 @@ use crate::document::problem::{OrProblem, Problem, Source};
 const MOST_BYTES: usize = 16_000_000;
 
 /// The fix for a file that differs from its command's output.
-const WRITE_AGAIN: &str = "write the file again with the command it came from";
+const WRITE_AGAIN: &str = "rerun the command that wrote the file";
 
 /// Number of bytes of the first line that are kept for errors.
 const HEAD: usize = 64;

@@ -12,7 +12,7 @@ use super::{Failure, output};
 
 #[derive(Args, Debug)]
 pub(super) struct AssumptionsArgs {
-    /// Folder of an experiment, or its experiment.yaml: print the constants that take part in it, with its values
+    /// Folder of an experiment, or its experiment.yaml: print only the constants that it uses, with its values
     #[arg(value_name = "EXPERIMENT")]
     experiment: Option<PathBuf>,
 }

@@ -33,7 +33,7 @@ pub(super) struct ExploreArgs {
     /// Write the page to this file, with the simulator embedded, instead of serving it; `-` is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "threads")]
     page: Option<PathBuf>,
-    /// The simulator for --page, as web/build makes it [default: fleetsim-web.wasm.gz next to the program]
+    /// The simulator for --page, built by web/build [default: fleetsim-web.wasm.gz next to the program]
     #[arg(long, value_name = "FILE", requires = "page")]
     engine: Option<PathBuf>,
 }

@@ -274,7 +274,7 @@ impl Interview {
     fn nodes(&mut self, args: &InitArgs) -> Result<u64, Failure> {
         let question = InitQuestion {
             option: "nodes",
-            text: "How many nodes has a cluster?",
+            text: "How many nodes does a cluster have?",
             proposed: "3",
         };
         self.ask(args.nodes.as_deref(), question, |answer| {

@@ -94,7 +94,7 @@ fn check(args: &SensitivityArgs, varied: &VariedExperiment) -> Result<(), Failur
         if !constants.iter().any(|constant| constant.is_named(name)) {
             let known = constants.iter().map(|constant| &constant.own_name);
             return Err(Failure::Usage(format!(
-                "the constant `{name}` takes no part in this experiment; those that do are {}",
+                "the constant `{name}` is not used in this experiment; use one of {}",
                 known.format(", ")
             )));
         }
@@ -108,7 +108,7 @@ fn check(args: &SensitivityArgs, varied: &VariedExperiment) -> Result<(), Failur
     for text in &args.variants {
         if !labels.iter().any(|label| label.contains(text.as_str())) {
             return Err(Failure::Usage(format!(
-                "no variant's name contains `{text}`; they are {}",
+                "no variant's name contains `{text}`; the variants are {}",
                 labels.join(", ")
             )));
         }

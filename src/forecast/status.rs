@@ -199,7 +199,7 @@ impl ShownRollout {
         if self.bundles.len() > 1 {
             let bundles: Vec<String> = self.bundles.iter().cloned().collect();
             let message = format!(
-                "the deployments must be of one bundle, and are of {}",
+                "the deployments must belong to one bundle, but belong to {}",
                 some_of(&bundles)
             );
             let help = "add `-l fleet.cattle.io/bundle-name=NAME` to the export";

@@ -175,7 +175,7 @@ impl ApplicationChoice<'_> {
             in_words(space, owner)
         );
         let help = format!(
-            "the applications are of {}; name that one with --strategy",
+            "the applications belong to {}; pass its file with --strategy",
             some_of(&others)
         );
         Err(vec![Problem::of_file(self.file, message).with_help(help)])

@@ -71,7 +71,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let regions = regions_of(&targets);
     if !regions.is_empty() {
         notes.push(format!(
-            "{} of several applications: the applications of one share its link",
+            "{} with several applications: applications on the same cluster share its link",
             counted(regions.len(), "cluster")
         ));
     }

@@ -190,7 +190,7 @@ fn of_process(
     };
     if web.len() > 1 {
         notes.push(format!(
-            "{}: the app has {} web processes, as during a deployment; the one with the most instances is taken",
+            "{}: the app has {} web processes, as during a deployment; the one with the most instances is used",
             source.name,
             web.len()
         ));

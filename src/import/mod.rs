@@ -129,7 +129,7 @@ pub fn import(
     notes.extend(note);
     if let Some(kept) = replaced {
         notes.push(format!(
-            "the experiment that was in {} is {} now",
+            "the previous experiment in {} was moved to {}",
             folder.display(),
             kept.display()
         ));
@@ -311,7 +311,7 @@ fn check_options(sources: &ImportSources) -> Result<(), ImportError> {
     };
     if let Some(other) = fleets.find(|option| option.product != first.product) {
         return Err(usage(format!(
-            "{} and {} are of two products; import one fleet at a time",
+            "{} and {} belong to different products; import one fleet at a time",
             first.name, other.name
         )));
     }

@@ -1,8 +1,8 @@
 //! The kind of site of imported clusters, which determines their links. No export contains the links.
 //!
 //! A cluster may indicate it: by the address of its API server, which cloud providers assign, by a label of a cloud,
-//! or by a label like `site: dc`. The words are a guess, and the summary names the kinds. Left out: the exact links,
-//! which can be set in the columns of the table of clusters.
+//! or by a label like `site: dc`. These words are a guess, so the summary lists the kinds that were found. Left out:
+//! the exact links, which can be set in the columns of the table of clusters.
 
 use std::collections::BTreeMap;
 
@@ -215,7 +215,7 @@ fn of_some(kinds: &[Option<SiteKind>], has_cloud_nodes: bool) -> FoundSite {
     FoundSite {
         kind,
         note: format!(
-            "the links are of the kind of site that labels and addresses show: {counts} (column `site` in clusters.csv){others}"
+            "links follow the kind of site that labels and addresses indicate: {counts} (column `site` in clusters.csv){others}"
         ),
     }
 }

@@ -67,7 +67,7 @@ pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
     /// # Errors
     /// Returns the reason why they do not.
     fn takes(&self, _change: &Change) -> Result<(), String> {
-        Err("its rollouts take no acts of people".to_owned())
+        Err("no changes by people are supported".to_owned())
     }
 
     /// Returns people's actions that the strategy itself describes, with their times since the release, for a

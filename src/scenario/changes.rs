@@ -128,10 +128,10 @@ impl Checker<'_> {
             let path = Path::of("changes").index(index);
             for act in self.acts(change, &path, world, &mut labels) {
                 if let Err(reason) = strategy.takes(&act) {
-                    let help = "name the strategies that take it with `strategy`, or remove it";
+                    let help = "set `strategy` to one that supports this change, or remove the change";
                     self.report(
                         &path,
-                        format!("`{name}` does not take this change: {reason}"),
+                        format!("`{name}` does not support this change: {reason}"),
                         help,
                     );
                     break;
@@ -222,7 +222,7 @@ impl Checker<'_> {
         if change.release == Some(PublishedRevision::Installed)
             && world.world.release == ReleaseKind::Initial
         {
-            let message = "before a first deployment no revision is installed";
+            let message = "no revision is installed before a first deployment";
             self.report(
                 &path.key("release"),
                 message,

@@ -353,7 +353,7 @@ mod tests {
             (
                 "completion < Mon 06:00",
                 Some("22:00"),
-                "`Mon 06:00` has a day of the week, and `startsAt: 22:00` has none",
+                "`Mon 06:00` has a day of the week, but `startsAt: 22:00` has none",
             ),
             (
                 "completion < 25:00",

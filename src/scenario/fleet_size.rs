@@ -50,7 +50,7 @@ impl Checker<'_> {
             None => GroupSize::ByName,
             Some(CountOrPercent::Count(count)) => GroupSize::Count(u64::from(count)),
             Some(CountOrPercent::Percent(share)) => {
-                let message = format!("nothing says of how many clusters this is {share}%");
+                let message = format!("{share}% needs the size of the fleet");
                 let help =
                     "write the size of the fleet at the top of the file, e.g. `clusters: 1000`";
                 let path = Path::of("fleet").index(index).key("clusters");
@@ -115,7 +115,7 @@ impl Checker<'_> {
         let names = match (size, names::is_open(name)) {
             (GroupSize::Wrong, _) => return None,
             (GroupSize::ByName, true) => {
-                let message = format!("nothing says how many clusters `{name}` is");
+                let message = format!("the range in `{name}` has no end");
                 let help = "write `clusters: 900` next to it, or an end such as `{001..900}`";
                 self.report(&path.key("name"), message, help);
                 return None;

@@ -63,7 +63,7 @@ impl Checker<'_> {
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
             if name.is_empty() || !is_plain {
-                let message = format!("`{name}` is no name for a strategy");
+                let message = format!("invalid strategy name `{name}`");
                 self.report(&path.key(name), message, "use letters, digits, `-` and `_`");
             }
         }
@@ -103,7 +103,7 @@ impl Checker<'_> {
             let help = "write up to 63 lowercase letters, digits and `-`, e.g. `max-unavailable`";
             self.report(
                 &Path::of("name"),
-                format!("`{name}` is no name for an experiment"),
+                format!("invalid experiment name `{name}`"),
                 help,
             );
         }
@@ -143,8 +143,8 @@ impl Checker<'_> {
 
     pub(super) fn horizon(&mut self, file: &ExperimentFile) {
         if file.horizon.is_zero() {
-            let help = "write when a run is given up, e.g. `24h`";
-            self.report(&Path::of("horizon"), "nothing happens in no time", help);
+            let help = "write the time after which a run is stopped, e.g. `24h`";
+            self.report(&Path::of("horizon"), "`horizon` must be greater than 0", help);
         }
     }
 
@@ -159,7 +159,7 @@ impl Checker<'_> {
         }
         let (message, help) = if variants > MOST_VARIANTS {
             let help = format!(
-                "at most {MOST_VARIANTS} are run; take values away, or split the experiment"
+                "at most {MOST_VARIANTS} are run; remove values, or split the experiment"
             );
             (format!("the sweep makes {variants} variants"), help)
         } else if worlds > 1 && worlds.saturating_mul(clusters) > MOST_CLUSTERS_IN_ALL {

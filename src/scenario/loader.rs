@@ -412,7 +412,7 @@ impl Loader {
                     .source
                     .at(value.key_at.clone(), value.path.to_string(), message);
                 self.problems
-                    .push(problem.with_help("take `--set` away, or take the path out of the file"));
+                    .push(problem.with_help("remove `--set`, or remove the path from the file"));
             }
         }
         axes

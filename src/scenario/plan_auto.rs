@@ -90,7 +90,7 @@ impl Loader {
         }
     }
 
-    /// Returns the settings of the strategy at a path that its product tunes.
+    /// Returns the settings to search for the strategy at path `written`: those that its product tunes.
     fn settings_of(&mut self, written: &str) -> Result<Vec<SearchedSetting>, WordedProblem> {
         let path = Path::parse(written).unwrap_or_default();
         let [Step::Key(top), Step::Key(strategy)] = path.0.as_slice() else {

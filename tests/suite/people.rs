@@ -471,7 +471,7 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
         (
             "{batches: {size: 1}}",
             "[{after: 1 min, release: installed}]",
-            "`s` does not take this change",
+            "`s` does not support this change",
         ),
         (
             "{argoCd: {}}",
@@ -491,7 +491,7 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
         (
             "{cloudFoundry: {}}",
             "[{after: 1 min, stop: true}]",
-            "its rollouts take no acts of people",
+            "no changes by people are supported",
         ),
     ];
     for (strategy, changes, wanted) in cases {

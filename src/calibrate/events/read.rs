@@ -46,7 +46,7 @@ struct ObjectJson {
     series: OrDefault<SeriesJson>,
     #[serde(alias = "regarding")]
     involved_object: Option<NamedJson>,
-    /// In a list, whose items come before.
+    /// In a list. The items themselves have already been read as separate objects.
     items: Option<IgnoredAny>,
     /// In a watch: the event with the type of its change. From an event router: the event.
     #[serde(alias = "event")]

@@ -272,8 +272,8 @@ impl GroupedPulls {
     }
 }
 
-/// Returns the layers that a node lacks, and adds them to the node: all above the first chain that is not unpacked
-/// there. A blob that the node has is not downloaded again.
+/// Returns the layers that a node still has to unpack, and adds them to the node: the first layer whose chain is not
+/// unpacked there, and all layers above it. Blobs that the node has are not downloaded again.
 fn missing(layers: &[KnownLayer], node: &mut BTreeSet<String>, ratio: f64) -> Vec<LayerBytes> {
     let mut chain = String::new();
     let mut is_missing = false;

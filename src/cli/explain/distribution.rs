@@ -112,7 +112,7 @@ fn caches(world: &WorldSpec, cache: &CacheSpec, new: Bytes) -> String {
             "every request before the cache's own copy is complete fetches another, and the cache its own"
         }
         Coalesce::Wait => "requests wait for the first copy",
-        Coalesce::Stream => "requests share the first copy as it comes",
+        Coalesce::Stream => "requests share the first copy as it arrives",
     };
     format!(
         "a cache per {of}, {places} in all: {once} from the registry if each fetches all images once; {while_cold}"

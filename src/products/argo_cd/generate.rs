@@ -377,7 +377,7 @@ impl Evaluation<'_> {
         found.ok_or_else(|| {
             GenerateError::new(
                 "spec.template.spec.destination",
-                format!("`{rendered}` is no cluster of the fleet"),
+                format!("`{rendered}` is not a cluster of the fleet"),
             )
         })
     }

@@ -200,7 +200,7 @@ fn check_labels(
         )
     } else {
         format!(
-            "`{}` is no plain parameter, so it is not computed",
+            "`{}` is not a plain parameter, so fleetsim cannot compute it",
             expression.text
         )
     };
@@ -241,8 +241,8 @@ pub(super) fn release(
             revision
         };
         let message = format!(
-            "the file's `targetRevision` is {shown}, which stays while commits change what it stands for, so a release changes \
-             no spec"
+            "the file's `targetRevision` is {shown}, a name that stays the same when a \
+             commit is added, so a release changes no spec"
         );
         let help = "write `release: commit` or leave it out; to release by a tag, write the tag into the file";
         context.report(&path.key("release"), message, help);

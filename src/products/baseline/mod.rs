@@ -43,7 +43,7 @@ impl Strategy for Baseline {
     fn takes(&self, change: &Change) -> Result<(), String> {
         matches!(change, Change::Stop(_))
             .then_some(())
-            .ok_or_else(|| "its rollouts take `stop` alone".to_owned())
+            .ok_or_else(|| "the only supported change is `stop`".to_owned())
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

@@ -174,7 +174,7 @@ impl CloudFoundryConfig {
             let at = path.key("notSimulated").index(at);
             let Some(effect) = fields::effect_of_app_field(name) else {
                 let message =
-                    format!("`{name}` is no field of an app that decides and is not simulated");
+                    format!("`{name}` of an app is simulated, or cannot change the answer");
                 context.report(&at, message, "remove it");
                 continue;
             };
@@ -285,7 +285,7 @@ fn is_possible_before(
     let clusters = fleet.len() as u32;
     if fleet.world.release == ReleaseKind::Initial {
         let help = "leave `supersedes` out, or make the release an update";
-        context.report(path, "a first push has no deployment before it", help);
+        context.report(path, "the first deployment of an app cannot supersede another", help);
         return false;
     }
     let Superseded { instances, state } = superseded;

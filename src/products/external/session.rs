@@ -362,7 +362,7 @@ impl<'r> Session<'r> {
         let passed = SimDuration::from_nanos(now - idle.since);
         let least = SimDuration::from_nanos(LEAST_PROGRESS);
         Err(self.give_up(format!(
-            "time must move on: {most} answers in a row without news took {passed} of virtual time, and must take at \
+            "time must advance: {most} answers in a row without news took {passed} of virtual time, and must take at \
              least {least}; wait for news, or for a later time"
         )))
     }

@@ -235,7 +235,7 @@ fn of_no_known_field(
         return None;
     }
     let (message, help) = if reader.kind == FLEET_YAML.kind {
-        let help = "name the fleet.yaml of the bundle; Fleet would take this file for one with all defaults";
+        let help = "name the fleet.yaml of the bundle; Fleet would ignore this file's fields and use its defaults";
         let message = "no field of the file is one of a fleet.yaml";
         (message.to_owned(), help.to_owned())
     } else {
@@ -372,7 +372,7 @@ impl FieldWalk<'_> {
             if spellings.len() > 1 {
                 let product = self.reader.product;
                 self.found.notes.push(format!(
-                    "`{name}` is there in two spellings; {product} takes `{written}`"
+                    "`{name}` appears in two spellings; {product} uses `{written}`"
                 ));
             }
             for at in spellings.into_iter().rev() {
@@ -393,7 +393,7 @@ impl FieldWalk<'_> {
         }
         let written = path.last_key();
         let mut note = format!(
-            "`{path}` is no field that {} knows, so it is ignored",
+            "`{path}` is not a field of {}, so it is ignored",
             self.reader.product
         );
         if let Some(near) = nearest(&written, field.fields.keys().map(String::as_str)) {

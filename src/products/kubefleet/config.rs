@@ -493,7 +493,7 @@ impl Product for RollingConfig {
 /// Rejects settings of a placement that are not simulated.
 fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, context: &mut Context<'_>) {
     if spec.is_external() {
-        let message = "the placement's strategy is `External`: its rolling update moves nothing";
+        let message = "the placement's strategy is `External`, so it has no rolling update";
         let help = "use `kubeFleetStaged` with the strategy of its update runs";
         places.report("spec.strategy.type", message, help, context);
     }

@@ -284,7 +284,7 @@ impl RunsConfig<'_> {
         }
         if placement.unpicked.is_some() && self.fleet.world.release == ReleaseKind::Initial {
             let message =
-                "before a first deployment no cluster has resources that could be removed";
+                "no cluster has resources to remove before a first deployment";
             let help = "remove `unpicked`, or write `release: {kind: update}`";
             context.report(&at.key("unpicked"), message, help);
         }

@@ -70,8 +70,8 @@ enum GeneratorStep {
     Answered(StatusUpdate),
     /// The caches show a written status.
     Seen(ClusterId),
-    /// The agent of a cluster has had time to remove the resources of its Work. If it is cut off, the hub checks
-    /// again.
+    /// The hub checks whether a cluster's agent has removed the resources of its Work, and checks again while the
+    /// cluster is cut off.
     LooksForRemoval(ClusterId),
     Effect(Effect),
 }

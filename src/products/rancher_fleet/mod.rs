@@ -36,7 +36,7 @@ pub struct RancherFleetStrategy {
     pub rules: RuleSet,
     /// The product's own configuration, without fields that its version does not know.
     pub strategy: RolloutStrategy,
-    /// Whether statuses compare a deployment with the wanted id, as since 0.16, instead of the deployed id.
+    /// Whether statuses compare a deployment with the wanted id, as Fleet does since 0.16, or with the deployed id.
     pub judges_wanted: bool,
     /// Fields that were ignored, one sentence each.
     pub ignored: Vec<String>,
@@ -95,7 +95,7 @@ impl Strategy for RancherFleetStrategy {
         match change {
             Change::Stop(_) | Change::Labels(..) => Ok(()),
             _ => {
-                Err("fleetsim's own scheduler for Rancher Fleet takes `stop` and `relabel`".into())
+                Err("fleetsim's Rancher Fleet scheduler supports `stop` and `relabel`".into())
             }
         }
     }

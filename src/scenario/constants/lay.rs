@@ -132,7 +132,7 @@ impl<'f> FactorLevel<'f> {
     }
 }
 
-/// Converts an inventory that is written as the name of its file to a map with that file.
+/// Expands the short form `inventory: FILE` to a map with the key `file`.
 fn write_inventory_as_map(tree: &mut Node) {
     let inventory = Path::of("inventory");
     if let Some(node) = tree.get(&inventory)

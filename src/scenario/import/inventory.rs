@@ -490,13 +490,13 @@ mod tests {
             ),
             (
                 two.as_str(),
-                "clusters.json:5:30: [1].metadata.name: there are two of the name `store-1` in the same \
+                "clusters.json:5:30: [1].metadata.name: two objects are named `store-1` in the same \
                  namespace (help: keep one; export every object once)",
             ),
             (
                 "{\"items\": [\n{\"metadata\": {\"name\": \"store",
                 "clusters.json:2:28: the JSON ends too early: EOF while parsing a string (help: the file is cut off; \
-                 write it again with the command it came from)",
+                 rerun the command that wrote it)",
             ),
         ] {
             assert_eq!(errors(clusters(&source(text))), [message], "{text}");

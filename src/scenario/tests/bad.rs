@@ -269,15 +269,16 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "sweep: {strategies.defaults.rancherFleet.maxUnavailable: [1, 5%, 10%, 25%, 50%, 100%]}",
             "sweep: {precision: [1%, 5%]}",
             &[
-                "19:9: sweep: `precision` is of the whole experiment and cannot vary (help: sweep a setting of the world or of \
-                 a strategy)",
+                "19:9: sweep: `precision` applies to the whole experiment and cannot vary (help: sweep a setting of \
+                 the world or of a strategy)",
             ],
         ),
         (
             "horizon: 24h",
             "horizon: 0s",
             &[
-                "5:10: horizon: nothing happens in no time (help: write when a run is given up, e.g. `24h`)",
+                "5:10: horizon: `horizon` must be greater than 0 (help: write the time after which a run is \
+                 stopped, e.g. `24h`)",
             ],
         ),
         (
@@ -299,7 +300,7 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "store-{0001..0900}",
             "store-{0001..}",
             &[
-                "7:12: fleet[0].name: nothing says how many clusters `store-{0001..}` is (help: write `clusters: 900` next to \
+                "7:12: fleet[0].name: the range in `store-{0001..}` has no end (help: write `clusters: 900` next to \
                it, or an end such as `{001..900}`)",
             ],
         ),
@@ -323,7 +324,7 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "store-{0001..0900}\"",
             "store-{0001..}\", clusters: 90%",
             &[
-                "7:40: fleet[0].clusters: nothing says of how many clusters this is 90% (help: write the size of the fleet at \
+                "7:40: fleet[0].clusters: 90% needs the size of the fleet (help: write the size of the fleet at \
                the top of the file, e.g. `clusters: 1000`)",
             ],
         ),
@@ -436,7 +437,7 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "defaults: {rancher",
             "v0.16: {rancher",
             &[
-                "16:3: strategies.v0.16: `v0.16` is no name for a strategy (help: use letters, digits, `-` and `_`)",
+                "16:3: strategies.v0.16: invalid strategy name `v0.16` (help: use letters, digits, `-` and `_`)",
                 "19:9: sweep: there is no strategy `defaults` (help: there are `v0.16`, `from-git` or `bound`)",
             ],
         ),

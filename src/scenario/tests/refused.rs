@@ -18,8 +18,8 @@ fn errors_in_files_that_an_experiment_names_have_a_position_in_that_file() {
         (
             "clusters.json",
             &CLUSTERS[..150],
-            "clusters.json:3:17: the JSON ends too early: EOF while parsing a string (help: the file is cut off; write it \
-             again with the command it came from)",
+            "clusters.json:3:17: the JSON ends too early: EOF while parsing a string (help: the file is cut off; \
+             rerun the command that wrote it)",
         ),
         (
             "shop-v2.json",
@@ -30,7 +30,7 @@ fn errors_in_files_that_an_experiment_names_have_a_position_in_that_file() {
         (
             "shop-v1.json",
             &PREVIOUS.replace("50000000", "1000000000000000000"),
-            "shop-v1.json:2:69: layers[1].size: the size is 1000000000000000000 bytes; at most 10^13 are believed for \
+            "shop-v1.json:2:69: layers[1].size: the size is 1000000000000000000 bytes, above the maximum of 10^13 for \
              `sha256:e` (help: write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed)",
         ),
         (

@@ -203,7 +203,7 @@ fn an_experiment_is_read_again_from_its_files_and_no_others() {
         .expect_err("a file that was not read")
         .to_string();
     assert!(
-        error.contains("it was not there when the experiment was read"),
+        error.contains("it did not exist when the experiment was read"),
         "{error}"
     );
 }

@@ -827,7 +827,7 @@ fn deployments_of_fleets_agents_are_left_out_and_other_bundles_are_refused() {
     assert_eq!(with("fleet-agent-store-01"), alone);
     let (refused, code) = with("monitoring");
     assert!(
-        code == 2 && refused.contains("must be of one bundle, and are of `monitoring`, `shop`"),
+        code == 2 && refused.contains("must belong to one bundle, but belong to `monitoring`, `shop`"),
         "{refused}"
     );
 }

@@ -319,7 +319,7 @@ fn clusters_in_a_cloud_have_the_links_of_that_cloud() {
     ]);
     let words = "import --applications apps.json --clusters known.json -o out";
     let imported = printed(folder.path(), words);
-    let note = "labels and addresses show: 5 cloud (column `site` in clusters.csv); those of the other 2 are of branch";
+    let note = "addresses indicate: 5 cloud (column `site` in clusters.csv); those of the other 2 are of branch";
     assert!(imported.contains(note), "{imported}");
     let experiment = loaded(&folder.path().join("out"));
     let clusters = &experiment.variants[0].scenario.world.clusters;

@@ -93,7 +93,7 @@ fn a_truncated_file_is_refused_at_its_end() {
             "{option}: {error}"
         );
         assert!(
-            error.contains("the file is cut off; write it again"),
+            error.contains("the file is cut off; rerun the command"),
             "{option}: {error}"
         );
         assert!(error.contains(" --> bad.json:1:"), "{option}: {error}");
@@ -268,7 +268,7 @@ fn conflicting_options_are_rejected() {
         ("--image bad.json", "no fleet is named; add one of --fleet"),
         (
             "--fleet good.json --members members.json",
-            "--fleet and --members are of two products",
+            "--fleet and --members belong to different products",
         ),
         (
             "--members members.json --gitrepo bad.json",

@@ -74,7 +74,7 @@ fn a_paused_git_repo_pauses_its_clusters() {
         "import --fleet clusters.json --gitrepo gitrepo.yaml -o out",
     );
     assert!(
-        imported.contains("note: the GitRepo is paused, and with it 1 cluster"),
+        imported.contains("note: the GitRepo is paused, so 1 cluster cannot be updated"),
         "{imported}"
     );
     let unknown = "note: the cluster group `eu` of the GitRepo's targets selects nothing: add --cluster-groups";
@@ -368,7 +368,7 @@ fn targets_of_the_fleet_yaml_replace_those_of_the_git_repo() {
         folder.path(),
         "import --fleet clusters.json --gitrepo gitrepo.yaml --strategy fleet.yaml -o out",
     );
-    let note = "note: the targets of the GitRepo do not count: fleet.yaml has its own\n";
+    let note = "note: the targets of the GitRepo are ignored: fleet.yaml has its own\n";
     assert!(imported.contains(note), "{imported}");
     assert!(
         imported.contains("note: left out: 6 clusters not selected by fleet.yaml\n"),

@@ -56,7 +56,7 @@ pub enum ShardError {
     /// Shards that do not belong together, or not to this experiment and program.
     #[error(
         "all shards must have the same {what}, but it is {found} in {} and {wanted} in {place}; simulate the shards again \
-         with one program and the same experiment, or keep the shards of each study in a folder of their own",
+         with the same program and experiment, or keep the shards of each study in a separate folder",
         shard.display()
     )]
     Mixed {
@@ -322,7 +322,7 @@ impl FoundShard {
         if is_shard {
             Ok(Some(shard))
         } else {
-            Err(shard.damaged(PROVENANCE_FILE, "does not number its shard"))
+            Err(shard.damaged(PROVENANCE_FILE, "has an invalid shard number"))
         }
     }
 

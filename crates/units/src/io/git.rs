@@ -142,7 +142,7 @@ impl Repository {
             )
         })?;
         let size = String::from_utf8_lossy(&size).trim().parse::<u64>();
-        let size = size.map_err(|_| "git does not say how large it is".to_owned())?;
+        let size = size.map_err(|_| "git does not report its size".to_owned())?;
         if size > most {
             return Err(format!("it has more than {most} bytes"));
         }
@@ -225,7 +225,7 @@ impl Repository {
             .map_err(|error| not_started(&error))?;
         match output_in_time(git) {
             Ok(Some(output)) => Ok(output),
-            Ok(None) => Err(format!("git gave no answer within {LONGEST_ANSWER:?}")),
+            Ok(None) => Err(format!("git did not respond within {LONGEST_ANSWER:?}")),
             Err(error) => Err(error.to_string()),
         }
     }

@@ -104,7 +104,7 @@ fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
 fn too_deep() -> (Wording, &'static str) {
     (
         "the YAML is nested too deeply".into(),
-        "an experiment needs no more than 64 levels",
+        "use at most 64 levels",
     )
 }
 

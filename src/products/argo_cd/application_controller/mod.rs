@@ -296,7 +296,7 @@ pub(super) struct ApplicationController {
 }
 
 impl ApplicationController {
-    /// Creates the controller. It has seen every known cluster run the installed revision and become ready.
+    /// Creates the controller in its state before the rollout: every known cluster is ready on the installed revision.
     pub(super) fn new(strategy: &ArgoCdStrategy, automatic: Operation, run: &Run<'_>) -> Self {
         let ArgoCdStrategy {
             release,

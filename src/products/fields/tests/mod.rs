@@ -48,7 +48,7 @@ fn names_are_accepted_in_any_letter_case_and_unknown_names_are_noted() {
             "`Paused` is read as `paused`: Fleet takes names in any letter case",
             "`ROLLOUTSTRATEGY` is read as `rolloutStrategy`: Fleet takes names in any letter case",
             "`MaxUnavailable` is read as `maxUnavailable`: Fleet takes names in any letter case",
-            "`mine` is no field that Fleet knows, so it is ignored",
+            "`mine` is not a field of Fleet, so it is ignored",
         ]
     );
 }
