@@ -393,7 +393,7 @@ impl JsonStream {
         if is_empty && self.other_lines == 0 {
             return Err(self
                 .input
-                .whole("the file is empty", "run the command that writes it again"));
+                .whole("the file is empty", "rerun the command that wrote it"));
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ pub(super) fn assumptions(args: &AssumptionsArgs) -> Result<(), Failure> {
         }
         Some(path) => {
             let varied = VariedExperiment::load(path, &Overrides::default())?;
-            heading = format!("constants that take part in {}", varied.base().name);
+            heading = format!("constants used in {}", varied.base().name);
             lines = in_force(&varied);
         }
     }

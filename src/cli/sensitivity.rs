@@ -136,8 +136,8 @@ fn simulate(
         && most < least
     {
         return Err(Failure::Usage(format!(
-            "one constant at a time takes {} runs, and `--budget` allows {}; raise it, or take fewer with --replicates, \
-             --constant or --variant",
+            "one constant at a time takes {} runs, and `--budget` allows {}; raise it, or use fewer with \
+             --replicates, --constant or --variant",
             output::grouped(least),
             output::grouped(most)
         )));

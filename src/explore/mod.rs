@@ -137,7 +137,7 @@ impl Explorer {
     pub fn new(experiment: Experiment, overrides: Overrides) -> Result<Self, String> {
         if experiment.variants.iter().all(starts_command) {
             return Err(
-                "explore starts no commands, and every strategy of this experiment is one"
+                "explore starts no commands, but every strategy of this experiment needs one"
                     .to_owned(),
             );
         }
@@ -311,7 +311,7 @@ impl Explorer {
         found.ok_or_else(|| {
             trouble(
                 format!("there is no variant `{label}`"),
-                "choose one of the page",
+                "choose one that the page lists",
             )
         })
     }

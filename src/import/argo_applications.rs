@@ -59,7 +59,7 @@ impl ApplicationChoice<'_> {
         notes.extend(left_out(
             staying.len() - owned.len(),
             "application",
-            "of other ApplicationSets or of none",
+            "that belong to other ApplicationSets or to none",
         ));
         if owned.is_empty() {
             return Err(self.nothing_left(&all));
@@ -171,7 +171,7 @@ impl ApplicationChoice<'_> {
         }
         let others: Vec<String> = others.into_iter().collect();
         let message = format!(
-            "no application is of the ApplicationSet `{}`",
+            "no application belongs to the ApplicationSet `{}`",
             in_words(space, owner)
         );
         let help = format!(

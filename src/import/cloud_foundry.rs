@@ -75,7 +75,7 @@ struct AppFacts {
 /// Returns all problems of the exports.
 pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     let mut read = Vec::new();
-    let note = "every instance is on a cell and a link of its own; set `distribution: {cells: {count: …}}` if they share \
+    let note = "every instance has its own cell and link; set `distribution: {cells: {count: …}}` if they share \
                 cells";
     let mut notes = vec![note.to_owned()];
     let mut of_manifest = None;
@@ -363,7 +363,7 @@ fn refuse_request(found: &FoundStrategy) -> OrProblems<()> {
     let mut problems = Vec::new();
     for error in errors {
         let help = match error.exception {
-            Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
+            Some(_) => "Cloud Foundry fails on this (HTTP 500) and creates no deployment",
             None => "Cloud Foundry refuses this too (HTTP 422) and creates no deployment",
         };
         let problem = found.problem(&error.field, error.to_string());

@@ -67,7 +67,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     notes.extend(note_on_others);
     if exports.strategy.is_none() {
         notes.push(
-            "no --strategy: the strategy is Fleet's default, as of a fleet.yaml without one"
+            "no --strategy: the strategy is Fleet's default, as for a fleet.yaml without one"
                 .to_owned(),
         );
     }
@@ -300,7 +300,11 @@ impl<'c> ChosenTargets<'c> {
     fn note_on_unknown_group(&self, groups_file: Option<&Path>) -> Option<String> {
         let name = self.unknown_group.as_ref()?;
         let why = match groups_file {
-            Some(path) => format!("{} has no group of this name in {}", path.display(), self.space),
+            Some(path) => format!(
+                "{} has no group of this name in {}",
+                path.display(),
+                self.space
+            ),
             None => "add --cluster-groups".to_owned(),
         };
         Some(format!(

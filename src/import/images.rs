@@ -204,7 +204,7 @@ fn chosen(
         (Some(_), Some((second, _))) => {
             let problem = second.problem("", "the file has two image manifests");
             Err(vec![problem.with_help(
-                "keep that of the platform that the nodes run, or add the index",
+                "keep the one for the nodes' platform, or add the index",
             )])
         }
         (None, _) => Err(vec![IMAGE.wrong_kind(&objects[0], &shapes[0])]),

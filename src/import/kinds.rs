@@ -199,7 +199,7 @@ impl ExpectedKind {
         if all.is_empty() {
             let problem =
                 Problem::of_file(&source.name, "the export has no objects").with_help(format!(
-                    "look at the context, the namespace and the rights with which `{}` was run",
+                    "check the context, the namespace and the permissions with which `{}` was run",
                     self.command
                 ));
             return Err(vec![problem]);
@@ -510,7 +510,7 @@ impl ExportShape {
         match self {
             Self::Kubernetes(kind, _) => kind.clone(),
             Self::Client(found, _) => found.name.to_owned(),
-            Self::Unknown => "object of no known kind".to_owned(),
+            Self::Unknown => "object of an unknown kind".to_owned(),
         }
     }
 
@@ -564,14 +564,14 @@ impl ExportShape {
                     ..
                 },
                 _,
-            ) => "ask for its processes: `cf curl /v3/apps/GUID/processes`",
+            ) => "export its processes: `cf curl /v3/apps/GUID/processes`",
             Self::Client(
                 KnownObject {
                     object: CloudFoundryError,
                     ..
                 },
                 _,
-            ) => "look at the GUID, and log in again with `cf login`",
+            ) => "check the GUID, and log in again with `cf login`",
             Self::Client(
                 KnownObject {
                     object: ImageInspection,
@@ -702,7 +702,7 @@ mod tests {
                 "a fleet.yaml",
                 Some("--strategy"),
             ),
-            ("7", "an object of no known kind", None),
+            ("7", "an object of an unknown kind", None),
         ] {
             let source = Arc::new(Source::new("x", text));
             let objects = objects(&source).expect("well-formed");

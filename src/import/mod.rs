@@ -225,7 +225,7 @@ fn write_strategy(
     if read.is_some() && !left_out.is_empty() {
         let fields = some_of(&left_out);
         note = Some(format!(
-            "{}: left out what is not simulated: {fields}",
+            "{}: left out fields that are not simulated: {fields}",
             file.origin
         ));
     }

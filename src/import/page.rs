@@ -375,7 +375,7 @@ fn sweep_and_plan(page: &mut Page, product: &str, sweep: &PaceSweep) {
     page.comment(
         0,
         "The answer is the fastest setting with which the registry's link is full for less than 6 minutes of any hour. \
-         Replace this by limits of your own.",
+         Replace this with your own limits.",
     );
     page.line(0, "plan: {limits: [egress_busiest_hour_share < 10%]}");
 }

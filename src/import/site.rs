@@ -215,7 +215,8 @@ fn of_some(kinds: &[Option<SiteKind>], has_cloud_nodes: bool) -> FoundSite {
     FoundSite {
         kind,
         note: format!(
-            "links follow the kind of site that labels and addresses indicate: {counts} (column `site` in clusters.csv){others}"
+            "links follow the kind of site that labels and addresses indicate: {counts} (column `site` in \
+             clusters.csv){others}"
         ),
     }
 }
@@ -273,7 +274,8 @@ mod tests {
         let (rest, sites, note) = kinds(&[&aks, &shop, &dc], false);
         let expected = vec![Some(SiteKind::Cloud), None, Some(SiteKind::DataCentre)];
         assert_eq!((rest, sites), (SiteKind::Branch, expected));
-        let words = "labels and addresses show: 1 cloud, 1 data-centre (column `site` in clusters.csv); those of the other 1 are of branch";
+        let words = "labels and addresses indicate: 1 cloud, 1 data-centre (column `site` in clusters.csv); those of \
+            the other 1 are of branch";
         assert!(note.contains(words), "{note}");
         let (rest, sites, note) = kinds(&[&shop], true);
         assert_eq!((rest, sites), (SiteKind::Cloud, vec![None]), "{note}");

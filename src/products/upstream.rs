@@ -158,7 +158,7 @@ impl<'f> Program<'f> {
                 continue;
             }
             let message = format!(
-                "`{key}` has no effect with `controller: upstream`, which reads `{file}` alone"
+                "`{key}` has no effect with `controller: upstream`, which reads only `{file}`"
             );
             let place = match Path::parse(&key) {
                 Ok(key) => path.then(&key),

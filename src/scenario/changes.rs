@@ -128,7 +128,8 @@ impl Checker<'_> {
             let path = Path::of("changes").index(index);
             for act in self.acts(change, &path, world, &mut labels) {
                 if let Err(reason) = strategy.takes(&act) {
-                    let help = "set `strategy` to one that supports this change, or remove the change";
+                    let help =
+                        "set `strategy` to one that supports this change, or remove the change";
                     self.report(
                         &path,
                         format!("`{name}` does not support this change: {reason}"),
@@ -155,7 +156,7 @@ impl Checker<'_> {
             self.strategy_name(&path, change.strategy.as_ref(), strategies);
             if change.after >= horizon {
                 let message = format!(
-                    "the change is at {}, and runs end at {}",
+                    "the change is at {}, but runs end at {}",
                     change.after, horizon
                 );
                 self.report(
@@ -187,7 +188,7 @@ impl Checker<'_> {
                 self.report(
                     &path,
                     NO_ACT,
-                    "write e.g. `{after: 30 min, stop: true}`, and one entry for each act",
+                    "write e.g. `{after: 30 min, stop: true}`, and one entry for each change",
                 );
             }
         }

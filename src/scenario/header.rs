@@ -144,7 +144,11 @@ impl Checker<'_> {
     pub(super) fn horizon(&mut self, file: &ExperimentFile) {
         if file.horizon.is_zero() {
             let help = "write the time after which a run is stopped, e.g. `24h`";
-            self.report(&Path::of("horizon"), "`horizon` must be greater than 0", help);
+            self.report(
+                &Path::of("horizon"),
+                "`horizon` must be greater than 0",
+                help,
+            );
         }
     }
 
@@ -158,9 +162,8 @@ impl Checker<'_> {
             }
         }
         let (message, help) = if variants > MOST_VARIANTS {
-            let help = format!(
-                "at most {MOST_VARIANTS} are run; remove values, or split the experiment"
-            );
+            let help =
+                format!("at most {MOST_VARIANTS} are run; remove values, or split the experiment");
             (format!("the sweep makes {variants} variants"), help)
         } else if worlds > 1 && worlds.saturating_mul(clusters) > MOST_CLUSTERS_IN_ALL {
             let help = format!(

@@ -129,7 +129,7 @@ impl ExperimentSource {
             Ok(source) => source,
             Err(message) => {
                 // If the file exists, the message contains the fix.
-                let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
+                let help = format!("EXPERIMENT must be a folder with `{FILE}`, or such a file");
                 let problem = Problem::of_file(&path.display().to_string(), message);
                 return Err(Box::new(
                     problem.with_optional_help((!path.is_file()).then_some(help)),
@@ -139,7 +139,7 @@ impl ExperimentSource {
         files.copy_whole(name);
         let tree = tree::parse(&source)?;
         if tree.is_empty() {
-            let help = "docs/experiment-format.md has an example to begin with";
+            let help = "start from the example in docs/experiment-format.md";
             let problem = source.at(0..0, "", "the file is empty");
             return Err(Box::new(problem.with_help(help)));
         }

@@ -126,7 +126,7 @@ impl VariedConstant {
 }
 
 impl VariedExperiment {
-    /// Reads and checks an experiment, and finds the constants that take part in it.
+    /// Reads and checks an experiment, and finds the constants used in it.
     ///
     /// # Errors
     /// Returns all problems, with positions and fixes.
@@ -156,7 +156,7 @@ impl VariedExperiment {
         constants::product_of(&self.loader.tree, strategy).map(|product| product.key)
     }
 
-    /// Returns the constants that take part in it.
+    /// Returns the constants used in it.
     #[must_use]
     pub fn constants(&self) -> &[VariedConstant] {
         &self.constants

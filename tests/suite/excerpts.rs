@@ -269,7 +269,7 @@ fn only_files_that_git_tracks_and_does_not_ignore_are_quoted() {
         .expect("run");
     let printed = text(&output.stderr);
     assert!(
-        printed.contains("git does not say whether it ignores it") && !printed.contains(SECRET),
+        printed.contains("git did not report whether it ignores it") && !printed.contains(SECRET),
         "{printed}"
     );
 }

@@ -181,7 +181,7 @@ fn an_edit_must_be_of_the_strategys_object() {
         (
             staged,
             "{stages: 5}",
-            "no spec of a ClusterStagedUpdateStrategy",
+            "is not a valid spec of a ClusterStagedUpdateStrategy",
         ),
         (
             "{argoCdProposal: {}}",
@@ -196,7 +196,7 @@ fn an_edit_must_be_of_the_strategys_object() {
         (
             "{rancherFleet: {}}",
             "{maxUnavailable: 1}",
-            "takes `stop` and `relabel`",
+            "supports `stop` and `relabel`",
         ),
     ] {
         let found = refused(strategy, edit);
@@ -455,7 +455,7 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
         (
             "{allAtOnce: {}}",
             "[{after: 1 min, stop: true, release: new}]",
-            "one entry for each act",
+            "one entry for each change",
         ),
         (
             "{allAtOnce: {}}",

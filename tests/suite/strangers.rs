@@ -531,7 +531,7 @@ fn missing_or_damaged_inputs_end_with_exit_code_2() {
         "line 2 has an invalid byte; save the file as UTF-8",
     );
     assert!(
-        !error.contains("EXPERIMENT is a folder"),
+        !error.contains("EXPERIMENT must be a folder"),
         "the path is right: {error}"
     );
 }

@@ -84,7 +84,7 @@ pub enum SelectorError {
     #[error("`{operator}` on `{key}` needs at least one value")]
     NoValues { key: String, operator: String },
     /// `Exists` or `DoesNotExist` with values.
-    #[error("`{operator}` on `{key}` takes no values")]
+    #[error("`{operator}` on `{key}` must not have values")]
     UselessValues { key: String, operator: String },
 }
 

@@ -213,7 +213,7 @@ fn no_objects(stream: &JsonStream) -> Box<Problem> {
     let text = &stream.head;
     if text.starts_with("LAST SEEN") || text.starts_with("NAMESPACE") {
         return stream.input.whole(
-            "this is the table that kubectl prints for people",
+            "this is kubectl's human-readable table",
             "add `-o json` to the command",
         );
     }

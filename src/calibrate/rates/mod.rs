@@ -448,7 +448,7 @@ fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) ->
     let mut warnings = Vec::new();
     if knowledge == Knowledge::Sizes {
         warnings.push(
-            "rates: no image's layers are known, so download and unpacking have one rate together; add \
+            "rates: no image's layers are known, so download and unpacking share one rate; add \
              `--image IMAGE=manifest.json`, or `--image-name` for names that state them (see docs/calibrate.md)"
                 .to_owned(),
         );
@@ -456,7 +456,7 @@ fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) ->
     if groups.len() < 5 {
         let images = counted(groups.len(), "image");
         warnings.push(format!(
-            "rates: they rest on {images}; parameters that these do not determine keep the model's defaults"
+            "rates: they are based on {images}; parameters that these do not determine keep the model's defaults"
         ));
     }
     if record.median_error > MOST_ERROR {
@@ -551,7 +551,7 @@ impl RatesReport<'_> {
                 .named("download rate", "registry.perConnection", download_note),
         ];
         if let Some(FittedDisk { rate, buffer }) = self.chosen.disk() {
-            let note = format!("memory in front of it takes {:.1} GB", buffer / 1e9);
+            let note = format!("memory in front of it holds {:.1} GB", buffer / 1e9);
             let disk = FittedValue::without_interval("bytes/s", rate);
             parameters.push(disk.named("disk behind the memory", "node.disk", &note));
         }

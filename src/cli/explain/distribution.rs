@@ -86,7 +86,7 @@ fn way(world: &WorldSpec, new: Bytes, all: Bytes) -> Option<String> {
                 .to_owned()
         }
         DistributionKind::Spegel(_) => {
-            "Spegel, which can serve nothing: blobs are discarded after unpacking (`node.keepBlobs`)".to_owned()
+            "Spegel, which cannot serve anything: blobs are discarded after unpacking (`node.keepBlobs`)".to_owned()
         }
         DistributionKind::Pieces(pieces) => {
             let once = Bytes::new(new.get() * clusters);
@@ -107,7 +107,7 @@ fn caches(world: &WorldSpec, cache: &CacheSpec, new: Bytes) -> String {
     };
     let once = Bytes::new(new.get() * places);
     let while_cold = match cache.coalesce {
-        Coalesce::None => "every request before a first copy is complete fetches another",
+        Coalesce::None => "every request before the first copy is complete fetches another copy",
         Coalesce::OwnCopy => {
             "every request before the cache's own copy is complete fetches another, and the cache its own"
         }

@@ -285,7 +285,7 @@ impl AppManifest {
             return Ok(number);
         }
         let message = format!("`{}` is not a whole number, 0 or more", node.short_text());
-        let help = "replace the variable by its number; Cloud Foundry refuses this too";
+        let help = "replace the variable with its number; Cloud Foundry refuses this too";
         Err(vec![self.problem(path, message).with_help(help)])
     }
 

@@ -180,7 +180,7 @@ impl Product for ArgoCdConfig {
             None => self.release.unwrap_or_default(),
         };
         if self.webhook && release != ArgoCdRelease::Commit {
-            let message = "a webhook announces commits, and this release changes the spec instead";
+            let message = "a webhook announces commits, but this release changes the spec";
             let help = "remove `webhook`, or write `release: commit`";
             context.report(&path.key("webhook"), message, help);
             return None;

@@ -264,7 +264,7 @@ const STEPS: &str = "options.canary.steps";
 fn report_errors(errors: &[RequestError], places: &FieldPlaces<'_>, context: &mut Context<'_>) {
     for error in errors {
         let help = match error.exception {
-            Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
+            Some(_) => "Cloud Foundry fails on this (HTTP 500) and creates no deployment",
             None if error.field == STEPS => {
                 "write e.g. `canarySteps: [{instance_weight: 20}, {instance_weight: 50}]`; Cloud Foundry refuses this too \
                  (HTTP 422) and creates no deployment"
@@ -285,7 +285,11 @@ fn is_possible_before(
     let clusters = fleet.len() as u32;
     if fleet.world.release == ReleaseKind::Initial {
         let help = "leave `supersedes` out, or make the release an update";
-        context.report(path, "the first deployment of an app cannot supersede another", help);
+        context.report(
+            path,
+            "the first deployment of an app cannot supersede another",
+            help,
+        );
         return false;
     }
     let Superseded { instances, state } = superseded;

@@ -275,7 +275,7 @@ impl StagedConfig {
         if self.runs.len() > 1 {
             context.report(
                 &list,
-                "KubeFleet's own controller has one run here",
+                "KubeFleet's own controller can simulate only one run",
                 "leave one run",
             );
         }
@@ -347,9 +347,8 @@ fn report_missing_times(
         .iter()
         .find(|approval| asks_before || !approval.is_before)
     {
-        let message = "no time is set at which this approval is given";
-        let help =
-            "write `approvals: {after: 10 min}` beside the stages or the file, or `{after: never}`";
+        let message = "this approval has no time";
+        let help = "write `approvals: {after: 10 min}` next to the stages or the file, or `{after: never}`";
         places.report(&first.field, message, help, context);
     }
 }
@@ -380,7 +379,7 @@ fn check_stages(
         && let Some(index) = repeated_stage(strategy)
     {
         let name = &strategy.stages[index].name;
-        let message = format!("an earlier stage has the name `{name}`, too");
+        let message = format!("an earlier stage is also named `{name}`");
         let help =
             "the document says that each stage must have a unique name; KubeFleet accepts this";
         places.report(
@@ -394,7 +393,7 @@ fn check_stages(
         let error = picked.find_map(|clusters| explain(strategy, behaviour, clusters).err());
         if let Some(error) = error {
             let field = place_of(strategy, &error);
-            let help = "KubeFleet takes the strategy, and its run fails for this reason";
+            let help = "KubeFleet accepts the strategy, but its run fails for this reason";
             places.report(&field, error.to_string(), help, context);
         }
     }

@@ -328,7 +328,7 @@ fn other_object(document: &Document) -> Option<Problem> {
         _ => "name the fleet.yaml of the bundle",
     };
     let message =
-        format!("the file must be a fleet.yaml, a Bundle or a HelmOp, and this is a {kind}");
+        format!("the file must be a fleet.yaml, a Bundle or a HelmOp, but this is a {kind}");
     Some(document.at(&Path::of("kind"), message).with_help(help))
 }
 

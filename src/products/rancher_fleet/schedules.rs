@@ -250,7 +250,7 @@ impl FleetSchedules {
             first_names(&scheduled),
         );
         if closed.is_empty() {
-            line.push_str(", all inside of a window at the start");
+            line.push_str(", all inside a window at the start");
             return line;
         }
         line.push_str(&format!(
@@ -273,7 +273,7 @@ impl FleetSchedules {
         context: &mut Context<'_>,
     ) -> Option<Self> {
         let Some(start) = fleet.calendar else {
-            let message = "windows have dates and times, and the rollout starts at none";
+            let message = "windows have dates and times, so the start of the rollout must have one";
             let help = "add e.g. `startsAt: 2026-03-28 22:00 Europe/Berlin` to the experiment";
             context.report(path, message, help);
             return None;

@@ -93,10 +93,10 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
     let command = "kubectl get clusters.fleet.cattle.io -A -o json";
     let objects: Vec<ClusterObject> = objects(source, "Cluster", command)?;
     if objects.is_empty() {
-        let help = format!("look at the context and the rights with which `{command}` was run");
+        let help = format!("check the context and the permissions with which `{command}` was run");
         return Err(vec![
             source
-                .at(0..0, "items", "the inventory holds no clusters")
+                .at(0..0, "items", "the inventory contains no clusters")
                 .with_help(help),
         ]);
     }
@@ -267,7 +267,7 @@ pub(crate) fn of_workspace<'c>(
             ),
             None => WordedProblem::new(
                 format!("the inventory has clusters in {} namespaces", spaces.len()),
-                format!("a bundle has targets in one; {choose} one of {names}"),
+                format!("a bundle has targets in only one; {choose} one of {names}"),
             ),
         });
     };
@@ -470,8 +470,8 @@ mod tests {
         for (text, message) in [
             (
                 r#"{"kind": "List", "items": []}"#,
-                "clusters.json:1:1: items: the inventory holds no clusters (help: look at the context and the rights with \
-                 which `kubectl get clusters.fleet.cattle.io -A -o json` was run)",
+                "clusters.json:1:1: items: the inventory contains no clusters (help: check the context and the \
+                 permissions with which `kubectl get clusters.fleet.cattle.io -A -o json` was run)",
             ),
             (
                 r#"{"kind": "List"}"#,

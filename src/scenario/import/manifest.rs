@@ -276,7 +276,7 @@ fn index_of_platforms(platforms: &[PlatformEntry], source: &Arc<Source>) -> Prob
         "this is an index of several platforms",
     );
     let help =
-        format!("write the one that the nodes run: `crane manifest --platform {first} IMAGE`");
+        format!("write the one for the nodes' platform: `crane manifest --platform {first} IMAGE`");
     source.at(0..0, "", message).with_help(help)
 }
 
@@ -310,7 +310,7 @@ fn not_unpacked(media_type: &str, field: &str, source: &Arc<Source>) -> Problem 
     let place = source.find_json_string(media_type);
     let problem = source.at(place, format!("{field}.mediaType"), message);
     problem.with_help(
-        "layers are tar archives, plain or with gzip or zstd; write others in place, e.g. `manifest: {layers: [{size: \
+        "layers are tar archives, plain or with gzip or zstd; write others inline, e.g. `manifest: {layers: [{size: \
          30 MB}]}`",
     )
 }
@@ -503,7 +503,7 @@ mod tests {
             (
                 r#"{"manifests":[{"platform":{"os":"linux","architecture":"arm64","variant":"v8"}},{"platform":{"os":"unknown","architecture":"unknown"}}]}"#,
                 "m.json:1:1: this is an index of several platforms (linux/arm64/v8), not the manifest of an image \
-                 (help: write the one that the nodes run: `crane manifest --platform linux/arm64/v8 IMAGE`)",
+                 (help: write the one for the nodes' platform: `crane manifest --platform linux/arm64/v8 IMAGE`)",
             ),
             (
                 r#"{"schemaVersion":1,"fsLayers":[{"blobSum":"sha256:a"}]}"#,

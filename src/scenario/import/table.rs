@@ -153,7 +153,7 @@ impl Table<'_> {
                 at,
                 "name",
                 message,
-                "keep one; a cluster must be in the file once",
+                "keep one; a cluster must be in the file only once",
             );
         }
         let downlink = self.parsed(record, "downlink", BytesPerSec::parse);

@@ -50,7 +50,7 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "seed: 1\n",
             "assert: [completion < 06:00]\n",
             &[
-                "3:10: assert[0]: `06:00` is a time of day, and the rollout has no time at which it starts (help: add \
+                "3:10: assert[0]: `06:00` is a time of day, but the rollout has no start time (help: add \
                  e.g. `startsAt: 22:00` to the experiment, or write a duration such as `8h`)",
             ],
         ),
@@ -285,7 +285,8 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "dc-{001..100}",
             "store-{0001..0100}",
             &[
-                "6:1: fleet: two clusters have the name `store-0001` (help: let the names of groups and inventory differ)",
+                "6:1: fleet: two clusters have the name `store-0001` (help: use different names in groups and in the \
+                 inventory)",
             ],
         ),
         (
@@ -293,7 +294,7 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "store-{1..9000000}",
             &[
                 "7:12: fleet[0].name: `store-{1..9000000}` stands for 9000000 clusters; a fleet has at most 1000000 (help: a \
-               group's name may hold ranges such as `{001..900}`)",
+               group's name may contain ranges such as `{001..900}`)",
             ],
         ),
         (
@@ -317,7 +318,7 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "store-{001..}\", clusters: 1000",
             &[
                 "7:12: fleet[0].name: `store-{001..}` has too few digits for 1000 clusters; write `{0001..}` (help: a group's \
-               name may hold ranges such as `{001..900}`)",
+               name may contain ranges such as `{001..900}`)",
             ],
         ),
         (
@@ -332,8 +333,8 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "fleet:\n  - {name: \"store-{0001..0900}\"",
             "clusters: 1000\nfleet:\n  - {name: \"store-{0001..}\", clusters: 90%",
             &[
-                "9:6: fleet[1]: this group is not a share of the 1000 clusters that the file asks for (help: write e.g. `{name: \
-               \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out)",
+                "9:6: fleet[1]: this group is not a share of the 1000 clusters that the file requests (help: write \
+               e.g. `{name: \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out)",
             ],
         ),
         (
@@ -453,8 +454,8 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "sweep: {",
             "sweep: {fleet[2].nodes: [1], ",
             &[
-                "19:14: not YAML: while parsing a flow mapping, did not find expected ',' or '}' (help: quote texts that hold \
-               `: `, `#`, `{` or `[`)",
+                "19:14: not YAML: while parsing a flow mapping, did not find expected ',' or '}' (help: quote text \
+               that contains `: `, `#`, `{` or `[`)",
             ],
         ),
         (

@@ -12,8 +12,8 @@ fn errors_in_files_that_an_experiment_names_have_a_position_in_that_file() {
         (
             "clusters.json",
             r#"{"items": []}"#,
-            "clusters.json:1:1: items: the inventory holds no clusters (help: look at the context and the rights with which \
-             `kubectl get clusters.fleet.cattle.io -A -o json` was run)",
+            "clusters.json:1:1: items: the inventory contains no clusters (help: check the context and the \
+             permissions with which `kubectl get clusters.fleet.cattle.io -A -o json` was run)",
         ),
         (
             "clusters.json",
@@ -42,7 +42,7 @@ fn errors_in_files_that_an_experiment_names_have_a_position_in_that_file() {
         (
             "fleet.yaml",
             "rolloutStrategy: [\n",
-            "fleet.yaml:1:18: not YAML: unclosed bracket '[' (help: quote texts that hold `: `, `#`, `{` or `[`)",
+            "fleet.yaml:1:18: not YAML: unclosed bracket '[' (help: quote text that contains `: `, `#`, `{` or `[`)",
         ),
     ];
     let text = SKETCH.replace("fleet:\n", "inventory: clusters.json\nfleet:\n");
@@ -102,11 +102,11 @@ fn exceptions_of_argo_cd_name_each_entry_of_the_fleet_once() {
     for (settings, told) in [
         (
             "autoSyncExcept: [nope]",
-            "autoSyncExcept[0]: no application is of the entry `nope`",
+            "autoSyncExcept[0]: no application belongs to the entry `nope`",
         ),
         (
             "skipReconcile: [{name: nope}]",
-            "skipReconcile[0].name: no application is of the entry `nope`",
+            "skipReconcile[0].name: no application belongs to the entry `nope`",
         ),
         (
             "autoSyncExcept: [dc-001, dc-001]",
@@ -118,7 +118,7 @@ fn exceptions_of_argo_cd_name_each_entry_of_the_fleet_once() {
         ),
         (
             "webhook: true",
-            "webhook: a webhook announces commits, and this release changes the spec instead (help: remove `webhook`, or \
+            "webhook: a webhook announces commits, but this release changes the spec (help: remove `webhook`, or \
              write `release: commit`)",
         ),
     ] {
@@ -192,7 +192,7 @@ fn a_missing_experiment_is_distinguished_from_an_invalid_one() {
     let error = load_text("").expect_err("empty");
     assert_eq!(
         lines(&error),
-        ["1:1: the file is empty (help: docs/experiment-format.md has an example to begin with)"]
+        ["1:1: the file is empty (help: start from the example in docs/experiment-format.md)"]
     );
 }
 
@@ -208,7 +208,7 @@ fn an_unbounded_file_is_refused_immediately() {
     assert!(
         error.problems[0]
             .message
-            .contains("grows beyond any sensible size"),
+            .contains("expands to too many values"),
         "{error}"
     );
     let bomb = format!("rolloutStrategy: {{}}\n{text}");

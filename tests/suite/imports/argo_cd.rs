@@ -212,7 +212,7 @@ fn an_export_of_a_set_and_its_applications_gives_the_strategy_and_the_fleet() {
         "read both.json (ApplicationSet shop): an ApplicationSet\n",
         "note: from both.json: which applications there are, with their labels, clusters, automated sync and status; from \
          both.json (ApplicationSet shop): the strategy\n",
-        "note: left out: 2 applications of other ApplicationSets or of none\n",
+        "note: left out: 2 applications that belong to other ApplicationSets or to none\n",
     ] {
         assert!(imported.contains(line), "{line}: {imported}");
     }

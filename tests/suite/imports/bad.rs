@@ -237,12 +237,12 @@ fn exports_that_no_option_reads_are_named_with_the_fix() {
             "--fleet",
             r#"{"kind": "List", "items": []}"#,
             "the export has no objects",
-            "the rights with which",
+            "the permissions with which",
         ),
         (
             "--fleet",
             "NAMESPACE  NAME\nfleet-default  a\n",
-            "an object of no known kind",
+            "an object of an unknown kind",
             "kubectl get clusters.fleet.cattle.io -A -o json",
         ),
     ] {

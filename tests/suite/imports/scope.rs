@@ -170,7 +170,9 @@ fn applications_of_a_set_in_another_namespace_are_left_out() {
         "import --applications apps.json --strategy set.yaml -o out",
     );
     assert!(
-        imported.contains("note: left out: 8 applications of other ApplicationSets or of none"),
+        imported.contains(
+            "note: left out: 8 applications that belong to other ApplicationSets or to none"
+        ),
         "{imported}"
     );
     assert_eq!(

@@ -76,7 +76,7 @@ fn argo_cd_with_80_applications_gets_an_answer() {
     for line in [
         "read apps.json: 83 applications",
         "note: left out: 1 application being deleted",
-        "note: left out: 2 applications of other ApplicationSets or of none",
+        "note: left out: 2 applications that belong to other ApplicationSets or to none",
     ] {
         assert!(imported.contains(line), "{line}: {imported}");
     }

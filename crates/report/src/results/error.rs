@@ -40,7 +40,7 @@ pub enum ResultsError {
     },
     /// A folder that fleetsim did not write.
     #[error(
-        "{} exists but has no fleetsim results; remove it or choose another output folder",
+        "{} exists but does not contain fleetsim results; remove it or choose another output folder",
         .0.display()
     )]
     Foreign(PathBuf),

@@ -34,8 +34,8 @@ pub const MOST_ROUNDS: u32 = 1_000;
 pub enum ShardError {
     /// A folder without shards.
     #[error(
-        "{} has no shards; run `fleetsim run EXPERIMENT --shard I/N` for every I from 1 to N, or name the folder of \
-         those that you have", .0.display()
+        "{} has no shards; run `fleetsim run EXPERIMENT --shard I/N` for every I from 1 to N, or name the folder that \
+         contains them", .0.display()
     )]
     None(PathBuf),
     /// Missing shards.
@@ -361,7 +361,7 @@ impl FoundShard {
             return Err(self.damaged(name, "is missing or unreadable"));
         };
         if sha256(&bytes) != listed.sha256 {
-            return Err(self.damaged(name, "has other bytes than were written"));
+            return Err(self.damaged(name, "was modified after it was written"));
         }
         Ok(bytes)
     }
@@ -378,7 +378,7 @@ impl FoundShard {
         }
         Err(self.damaged(
             SHARD_RUNS_FILE,
-            "does not have the runs that its provenance states",
+            "does not contain the runs that its provenance lists",
         ))
     }
 
@@ -454,8 +454,7 @@ fn shards_in(folder: &Path) -> Result<Vec<FoundShard>, ShardError> {
     }
     paths.sort();
     if let Some(link) = paths.iter().find(|path| path.is_symlink()) {
-        let message =
-            "links next to shards are not followed; replace it by the folder, or name that folder";
+        let message = "links next to shards are not followed; replace it with the folder, or name that folder";
         return Err(
             ResultsError::io("read", link)(Error::new(ErrorKind::InvalidData, message)).into(),
         );

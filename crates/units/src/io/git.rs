@@ -162,7 +162,7 @@ impl Repository {
         if status.success() && bytes.len() as u64 == size {
             Ok(bytes)
         } else {
-            Err("git cannot read it; `git fsck` says what is damaged".to_owned())
+            Err("git cannot read it; `git fsck` reports what is damaged".to_owned())
         }
     }
 
@@ -185,7 +185,7 @@ impl Repository {
 
     fn says_of(&self, arguments: &[&str], file: &Path) -> Result<bool, String> {
         let Ok(path) = file.strip_prefix(&self.top) else {
-            return Err("it is outside of the work tree".to_owned());
+            return Err("it is outside the work tree".to_owned());
         };
         // `check-ignore` cannot be told to treat paths literally, but it does so for a path that begins with `./`.
         let path = Path::new(".").join(path);

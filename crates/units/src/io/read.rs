@@ -33,7 +33,7 @@ pub fn open_file(path: &Path) -> Result<File> {
     }
     if !metadata.is_file() {
         return Err(Error::other(
-            "it is not a regular file; save what it gives to a file, or use `-` where that is allowed",
+            "it is not a regular file; save its output to a file, or use `-` where that is allowed",
         ));
     }
     File::open(path)
@@ -82,7 +82,7 @@ pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
         let metadata = fs::symlink_metadata(&path)?;
         if metadata.is_symlink() {
             return Err(invalid(
-                "links in a results folder are not followed; replace it by the file",
+                "links in a results folder are not followed; replace it with the file",
             ));
         }
         found = Some(metadata);

@@ -283,8 +283,7 @@ pub fn json_problem(source: &Arc<Source>, error: &serde_json::Error) -> Problem 
         let reason = "the JSON ends too early";
         let message = Wording::quoting(format!("{reason}: {message}"), reason);
         let problem = source.at(at..at, "", message);
-        return problem
-            .with_help("the file is cut off; rerun the command that wrote it");
+        return problem.with_help("the file is cut off; rerun the command that wrote it");
     }
     let what = if error.is_data() {
         "the JSON is not valid here"

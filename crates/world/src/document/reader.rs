@@ -671,7 +671,10 @@ pub(crate) mod tests {
                 "name: x\nway: {lnog: {}}",
                 "way.lnog: unknown choice `lnog`",
             ),
-            ("name: x\nway: long", "way: `long` must be a map: `long: {}`"),
+            (
+                "name: x\nway: long",
+                "way: `long` must be a map: `long: {}`",
+            ),
             (
                 "name: x\nway: {long: {}}",
                 "way.long: the field `steps` is missing",

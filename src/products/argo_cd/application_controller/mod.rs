@@ -75,8 +75,8 @@ impl SetStep {
     /// Returns the name of this kind of step, for counts.
     pub(super) const fn kind(&self) -> &'static str {
         match self {
-            Self::Seen => "writes of the set that its controller sees",
-            Self::Answered => "answers to writes of the ApplicationSet controller",
+            Self::Seen => "writes to the ApplicationSet that its controller sees",
+            Self::Answered => "responses to writes by the ApplicationSet controller",
         }
     }
 }
@@ -256,7 +256,7 @@ impl ApplicationStep {
     /// Returns the name of this kind of step, for counts.
     const fn kind(self) -> &'static str {
         match self {
-            Self::Written => "writes of an Application that the application controller sees",
+            Self::Written => "writes to an Application that the application controller sees",
             Self::Requested => "requests of an operation",
             Self::Begins => "begins of an operation",
             Self::Seen(_) => "statuses of an Application that the ApplicationSet controller sees",
@@ -265,7 +265,7 @@ impl ApplicationStep {
             Self::TimesOut(_) => "time-outs of an operation",
             Self::Compared => "comparisons",
             Self::Refresh | Self::WindowRefresh => "refreshes",
-            Self::Unblocked => "operations that a sync window lets go on",
+            Self::Unblocked => "operations that continue when a sync window opens",
         }
     }
 }
