@@ -136,7 +136,7 @@ fn simulate(
         && most < least
     {
         return Err(Failure::Usage(format!(
-            "one constant at a time takes {} runs, and `--budget` allows {}; raise it, or use fewer with \
+            "one constant at a time takes {} runs, but `--budget` allows {}; raise it, or use fewer with \
              --replicates, --constant or --variant",
             output::grouped(least),
             output::grouped(most)

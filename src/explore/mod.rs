@@ -322,7 +322,7 @@ impl Explorer {
         match estimate.runs_within(self.memory, self.at_once) {
             Ok(at_once) if at_once == self.at_once => Ok(()),
             Ok(_) => Err(format!(
-                "{} at a time take about {} of memory, and the limit is {}",
+                "{} at a time take about {} of memory, but the limit is {}",
                 counted(self.at_once, "run"),
                 estimate.with(self.at_once),
                 self.memory

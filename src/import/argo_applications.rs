@@ -59,7 +59,7 @@ impl ApplicationChoice<'_> {
         notes.extend(left_out(
             staying.len() - owned.len(),
             "application",
-            "that belong to other ApplicationSets or to none",
+            "belonging to other ApplicationSets or to none",
         ));
         if owned.is_empty() {
             return Err(self.nothing_left(&all));

@@ -184,7 +184,7 @@ fn of_process(
             .collect();
         let problem = Problem::of_file(&source.name, "the app has no process of the type `web`");
         return Err(vec![problem.with_help(format!(
-            "a deployment rolls the web process; there are {}",
+            "a deployment rolls out the web process; the file has only {}",
             some_of(&kinds)
         ))]);
     };
@@ -197,7 +197,7 @@ fn of_process(
     }
     if found.len() > web.len() {
         notes.push(format!(
-            "left out: {} of the app's processes, of other types",
+            "left out: {} of the app's processes, not of the type `web`",
             found.len() - web.len()
         ));
     }
@@ -277,7 +277,7 @@ impl DeploymentFacts {
         let is_canary = !self.strategy.guesses.is_empty();
         if is_canary {
             notes.push(format!(
-                "the steps of the canary phase are computed from {to} instances; Cloud Foundry takes {from} where \
+                "the steps of the canary phase are computed from {to} instances; Cloud Foundry uses {from} where \
                  `web_instances` is above it, or where the deployment has no steps"
             ));
         }
@@ -333,7 +333,7 @@ fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<Deployment
             None => String::new(),
         };
         notes.push(format!(
-            "{}: a deployment that exists{state}; it is simulated from its start",
+            "{}: an existing deployment{state}; it is simulated from its start",
             found.file.origin
         ));
     }

@@ -258,7 +258,7 @@ impl ExpectedKind {
         match shape.option_of_clusters() {
             Some(clusters) if self.option == STRATEGY => {
                 format!(
-                    "name its clusters with {clusters}; for the clusters that are named now, give {wanted}"
+                    "name its clusters with {clusters}; for the clusters that are named now, add {wanted}"
                 )
             }
             _ => format!("{} reads {wanted}", self.option),
@@ -611,22 +611,23 @@ mod tests {
             (
                 r#"{"rolloutStrategy": {}}"#,
                 &APPLICATION_SET,
-                "name its clusters with --fleet; for the clusters that are named now, give `argocd appset get NAME -o yaml`",
+                "name its clusters with --fleet; for the clusters that are named now, add `argocd appset get NAME -o \
+                 yaml`",
             ),
             (
                 r#"{"kind": "ApplicationSet", "apiVersion": "argoproj.io/v1alpha1"}"#,
                 &FLEET_YAML,
-                "name its clusters with --clusters; for the clusters that are named now, give a fleet.yaml",
+                "name its clusters with --clusters; for the clusters that are named now, add a fleet.yaml",
             ),
             (
                 r#"{"metadata": {}, "spec": {"generators": []}}"#,
                 &FLEET_YAML,
-                "name its clusters with --clusters; for the clusters that are named now, give a fleet.yaml",
+                "name its clusters with --clusters; for the clusters that are named now, add a fleet.yaml",
             ),
             (
                 r#"{"kind": "ClusterStagedUpdateStrategy", "apiVersion": "placement.kubernetes-fleet.io/v1"}"#,
                 &FLEET_YAML,
-                "name its clusters with --members; for the clusters that are named now, give a fleet.yaml",
+                "name its clusters with --members; for the clusters that are named now, add a fleet.yaml",
             ),
             (
                 r#"{"layers": []}"#,

@@ -36,8 +36,8 @@ const BUILD: &str =
     "build it with `controllers/build`, or name its folder with FLEETSIM_CONTROLLERS";
 
 /// The advice for KubeFleet, whose Go module is not in the module proxy.
-const WITHOUT_MODULE: &str = "`controllers/build` does not make it, because KubeFleet's Go module cannot be \
-                              downloaded; name the folder of your own build with FLEETSIM_CONTROLLERS, or use \
+const WITHOUT_MODULE: &str = "`controllers/build` does not build it, because KubeFleet's Go module cannot be \
+                              downloaded; name the folder with your own build with FLEETSIM_CONTROLLERS, or use \
                               `controller: native`, which follows recordings of KubeFleet's controllers";
 
 /// Time limit of an answer, in real time. A controller of thousands of clusters may take minutes to start.

@@ -94,8 +94,7 @@ pub(crate) enum PublishedRevision {
 /// Maximum number of labels in the changes of all variants. Each took 245 bytes in 100,000 clusters.
 const MOST_LABELS: usize = 5_000_000;
 
-const NO_ACT: &str =
-    "a change has one of `approve`, `delete`, `deselect`, `edit`, `relabel`, `release` and `stop`";
+const NO_ACT: &str = "a change must have one of `approve`, `delete`, `deselect`, `edit`, `relabel`, `release` and `stop`";
 
 impl Checker<'_> {
     /// Returns people's actions in the rollouts of this strategy, by time since the release.
@@ -259,10 +258,10 @@ impl Checker<'_> {
             *self.changed_labels += labels[cluster].len();
             if *self.changed_labels > MOST_LABELS {
                 let message = format!(
-                    "changes of labels have more than {} in all: each has all labels of each of its clusters",
+                    "all label changes together set more than {}: each change counts all labels of its clusters",
                     counted(MOST_LABELS, "label")
                 );
-                let help = "change labels of fewer clusters, or write fewer changes";
+                let help = "change the labels of fewer clusters, or write fewer changes";
                 self.report(path, message, help);
                 return None;
             }

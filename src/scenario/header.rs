@@ -167,7 +167,7 @@ impl Checker<'_> {
             (format!("the sweep makes {variants} variants"), help)
         } else if worlds > 1 && worlds.saturating_mul(clusters) > MOST_CLUSTERS_IN_ALL {
             let help = format!(
-                "at most {MOST_CLUSTERS_IN_ALL} clusters are kept in all; split the experiment"
+                "at most {MOST_CLUSTERS_IN_ALL} clusters are simulated in total; split the experiment"
             );
             (
                 format!("the sweep makes {worlds} worlds of {clusters} clusters"),
@@ -175,7 +175,7 @@ impl Checker<'_> {
             )
         } else if variants.saturating_mul(clusters) > MOST_TARGETS_IN_ALL {
             let help = format!(
-                "at most {MOST_TARGETS_IN_ALL} clusters of all variants are kept; split the experiment"
+                "at most {MOST_TARGETS_IN_ALL} clusters of all variants are simulated; split the experiment"
             );
             (format!("{variants} variants of {clusters} clusters"), help)
         } else {

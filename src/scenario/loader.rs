@@ -405,7 +405,7 @@ impl Loader {
         for value in &self.set {
             if axes.iter().any(|axis| axis.path.overlaps(&value.path)) {
                 let message = format!(
-                    "`{}` has values of its own in the file's sweep or search",
+                    "`{}` also has values in the file's sweep or search",
                     value.path
                 );
                 let problem = self

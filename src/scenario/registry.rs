@@ -37,7 +37,7 @@ impl Checker<'_> {
             if named.name == FIRST {
                 let message = format!("`{FIRST}` is the name of the first registry in results");
                 let path = list.index(index).key("name");
-                self.report(&path, message, "give this one another name");
+                self.report(&path, message, "use another name for this one");
             }
         }
         let mut registries = written.to_vec();
@@ -194,7 +194,7 @@ impl Checker<'_> {
                 .any(|key| self.is_set(&path.key(key)));
             if window.down && shares {
                 let help =
-                    "write `down: true` alone, or the remaining shares of `egress` and `requests`";
+                    "write only `down: true`, or the remaining shares of `egress` and `requests`";
                 self.report(
                     &path.key("down"),
                     "a registry that is down sends and answers nothing",

@@ -285,7 +285,7 @@ fn explain_counts_a_repeated_layer_once() {
         "{explained}"
     );
     assert!(
-        explained.contains("one pull by every node: 1.02 GB"),
+        explained.contains("if every node pulls once: 1.02 GB"),
         "{explained}"
     );
 }

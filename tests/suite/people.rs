@@ -450,7 +450,7 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
         (
             "{allAtOnce: {}}",
             "[{after: 1 min}]",
-            "a change has one of `approve`, `delete`, `deselect`,",
+            "a change must have one of `approve`, `delete`, `deselect`,",
         ),
         (
             "{allAtOnce: {}}",

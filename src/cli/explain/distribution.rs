@@ -91,7 +91,7 @@ fn way(world: &WorldSpec, new: Bytes, all: Bytes) -> Option<String> {
         DistributionKind::Pieces(pieces) => {
             let once = Bytes::new(new.get() * clusters);
             format!(
-                "a swarm per cluster and blob with {} seeds: {once} from the registry, one copy a cluster; a node \
+                "a swarm per cluster and blob with {} seeds: {once} from the registry, one copy per cluster; a node \
                  receives {} at most",
                 pieces.seeds, pieces.peer_in
             )

@@ -31,7 +31,7 @@ pub(super) fn table(world: &WorldSpec) -> String {
         text.push_str(&format!("  and {} faster ones\n", needs.len() - MOST_ROWS));
     }
     if world.distribution.pre_pull.is_some() {
-        text.push_str("  the pre-pull takes these from its start, before the release\n");
+        text.push_str("  the pre-pull needs these from its start, before the release\n");
     }
     text
 }

@@ -130,7 +130,7 @@ const STRICT: [&str; 2] = ["spec.strategy", BACKOFF];
 const BACKOFF: &str = "spec.template.spec.syncPolicy.retry.backoff";
 
 const DURATIONS: &str =
-    "write e.g. `30s` or `1m30s`; a text of digits alone, `\"30\"`, means seconds";
+    "write e.g. `30s` or `1m30s`; a text of only digits, `\"30\"`, means seconds";
 
 impl Product for ArgoCdConfig {
     const KEY: &'static str = "argoCd";

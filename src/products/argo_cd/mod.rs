@@ -239,7 +239,7 @@ impl Strategy for ArgoCdStrategy {
 impl Strategy for ArgoCdProposal {
     fn refuses_failure(&self, _failure: ApplyFailure) -> Option<FailureRefusal> {
         Some(FailureRefusal {
-            message: "the proposal does not say what follows from a failed sync, and no release has it",
+            message: "the proposal does not say what happens after a failed sync, and no release implements it",
             help: "write the steps as `argoCd`, whose failed syncs are simulated, or remove the strategy",
         })
     }

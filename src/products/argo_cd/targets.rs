@@ -46,7 +46,8 @@ pub(super) fn is_of_proposal(choice: FileChoice<'_>, context: &mut Context<'_>) 
     }
     let message =
         "`rollingUpdate` is the strategy of the proposal, which no release of Argo CD has";
-    let help = "write `argoCdProposal` in place of `argoCd` to simulate the proposal, or `rollingSync` for what shipped";
+    let help = "write `argoCdProposal` instead of `argoCd` to simulate the proposal, or `rollingSync` for the \
+        released strategy";
     context
         .problems
         .push(document.at_key(&block, message).with_help(help));
@@ -192,7 +193,7 @@ fn check_labels(
         .key(&expression.label);
     let message = if expression.is_missing {
         format!(
-            "`{}` has no value for {}: {} of {} lack what it asks for",
+            "`{}` has no value for {}: {} of {} lack it",
             expression.text,
             first_names(names),
             names.len(),

@@ -301,7 +301,7 @@ fn is_possible_before(
     };
     if instances == 0 || instances > most {
         let message = format!(
-            "must be from 1 to {most}: a deployment in progress has that many of {clusters} instances"
+            "must be from 1 to {most}: a deployment in progress has at most that many of {clusters} instances"
         );
         let help = "an app has one instance for each entry of the fleet";
         context.report(&path.key("instances"), message, help);

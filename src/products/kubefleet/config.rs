@@ -380,8 +380,7 @@ fn check_stages(
     {
         let name = &strategy.stages[index].name;
         let message = format!("an earlier stage is also named `{name}`");
-        let help =
-            "the document says that each stage must have a unique name; KubeFleet accepts this";
+        let help = "the documentation says that each stage must have a unique name, but KubeFleet accepts this";
         places.report(
             &format!("spec.stages[{index}].name"),
             message,
@@ -502,7 +501,7 @@ fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, context: &mut
         .as_ref()
         .and_then(|apply| apply.kind.as_deref());
     if apply == Some("ReportDiff") {
-        let message = "a placement that only reports differences rolls nothing out";
+        let message = "a placement that only reports differences rolls out nothing";
         let help = "write `ClientSideApply` or `ServerSideApply`";
         places.report("spec.strategy.applyStrategy.type", message, help, context);
     }

@@ -287,7 +287,8 @@ impl FleetSchedules {
             let namespace = first_namespace.get_or_insert_with(|| file.metadata.namespace.clone());
             if *namespace != file.metadata.namespace {
                 let message = format!(
-                    "a Schedule of `{namespace}` and one of `{}`: each has only the clusters of its own namespace",
+                    "a Schedule of `{namespace}` and one of `{}`: each applies only to the clusters of its own \
+                     namespace",
                     file.metadata.namespace
                 );
                 let problem = document.at(&Path::of("metadata").key("namespace"), message);

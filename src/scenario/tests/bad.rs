@@ -37,8 +37,8 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "release:\n",
             "registries: [{name: registry}]\nrelease:\n",
             &[
-                "10:21: registries[0].name: `registry` is the name of the first registry in results (help: give this \
-                 one another name)",
+                "10:21: registries[0].name: `registry` is the name of the first registry in results (help: use \
+                 another name for this one)",
             ],
         ),
         (
@@ -212,7 +212,7 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "clusterGroups: [{name: g, selector: {matchLabels: {zone: a}}}]\nrelease:\n",
             &[
                 "10:27: clusterGroups[0].selector: the selector matches no cluster of the fleet (help: no cluster has the \
-               label `zone`; there are `env`, `region`)",
+               label `zone`; existing labels are `env`, `region`)",
             ],
         ),
         (

@@ -74,7 +74,7 @@ fn a_backoff_that_prevents_all_retries_of_argo_cd_is_rejected() {
             "duration: 5s, maxDuration: 5 minutes",
             Some(format!(
                 "set.yaml:4:79: {at}.maxDuration: `5 minutes` is not a duration; Argo CD accepts the file, but then never retries a failed sync (`unable to parse 5 minutes as a duration`) (help: write e.g. `30s` or \
-                 `1m30s`; a text of digits alone, `\"30\"`, means seconds)"
+                 `1m30s`; a text of only digits, `\"30\"`, means seconds)"
             )),
         ),
         (

@@ -171,7 +171,7 @@ fn applications_of_a_set_in_another_namespace_are_left_out() {
     );
     assert!(
         imported.contains(
-            "note: left out: 8 applications that belong to other ApplicationSets or to none"
+            "note: left out: 8 applications belonging to other ApplicationSets or to none"
         ),
         "{imported}"
     );
@@ -289,7 +289,7 @@ fn a_canary_deployment_that_scales_the_app_names_the_base_of_its_steps() {
         folder.path(),
         "import --process processes.json --deployment deployment.json -o out",
     );
-    let note = "note: the steps of the canary phase are computed from 40 instances; Cloud Foundry takes 20 where";
+    let note = "note: the steps of the canary phase are computed from 40 instances; Cloud Foundry uses 20 where";
     assert!(imported.contains(note), "{imported}");
 }
 
