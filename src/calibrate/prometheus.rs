@@ -168,7 +168,7 @@ fn check_response(piece: &Piece<'_>) -> OrProblem<()> {
         return Err(piece.at(
             "error",
             message,
-            "correct the query, and write the file again",
+            "correct the query, and save the response again",
         ));
     }
     let Some(data) = response.data else {

@@ -24,8 +24,8 @@ use super::{Failure, SimulateArgs, output, progress, run};
 pub(super) struct SensitivityArgs {
     #[command(flatten)]
     pub(super) simulate: SimulateArgs,
-    /// Maximum number of runs of all parts; 0 leaves out the screening [default: as many as one constant at a time and
-    /// changing decisions need, and 2000 for the screening]
+    /// Maximum number of runs of all parts; 0 leaves out the screening [default: enough for one constant at a time and
+    /// for changing decisions, and 2000 for the screening]
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
     /// Vary only this constant, a path as `fleetsim assumptions EXPERIMENT` prints it; may be repeated

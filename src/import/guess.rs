@@ -86,7 +86,7 @@ impl Guess {
         Self::new(
             &format!("release.images[{image}].previous"),
             "none",
-            &format!("0 B to {all} are on the nodes already"),
+            &format!("0 B to {all} are already on the nodes"),
             "the manifest of the version that runs now (--previous)",
         )
     }

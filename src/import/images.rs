@@ -59,9 +59,7 @@ pub(super) fn images(
     if let Some(extra) = previous.get(new.len()) {
         let file = extra.as_ref().display().to_string();
         let problem = Problem::of_file(&file, "each --previous belongs to an --image before it");
-        return Err(vec![
-            problem.with_help("add the --image of the new version"),
-        ]);
+        return Err(vec![problem.with_help("add --image for the new version")]);
     }
     let mut images = Vec::new();
     let mut problems = Vec::new();

@@ -552,7 +552,7 @@ impl ExportShape {
     fn help(&self) -> Option<String> {
         let help = match self {
             Self::Kubernetes(kind, _) if kind == "Bundle" || kind == "BundleDeployment" => {
-                "name the fleet.yaml that it was made from with --strategy, and the clusters with --fleet"
+                "name the fleet.yaml that it was created from with --strategy, and the clusters with --fleet"
             }
             Self::Kubernetes(kind, version) if kind == "Cluster" && !version.contains(FLEET) => {
                 "name the group: `kubectl get clusters.fleet.cattle.io -A -o json`"

@@ -210,7 +210,7 @@ fn of_some(kinds: &[Option<SiteKind>], has_cloud_nodes: bool) -> FoundSite {
         .join(", ");
     let others = match kinds.iter().filter(|kind| kind.is_none()).count() {
         0 => String::new(),
-        count => format!("; those of the other {count} are those of {of_rest}"),
+        count => format!("; for the other {count}, those of {of_rest}"),
     };
     FoundSite {
         kind,
@@ -274,8 +274,8 @@ mod tests {
         let (rest, sites, note) = kinds(&[&aks, &shop, &dc], false);
         let expected = vec![Some(SiteKind::Cloud), None, Some(SiteKind::DataCentre)];
         assert_eq!((rest, sites), (SiteKind::Branch, expected));
-        let words = "labels and addresses indicate: 1 cloud, 1 data-centre (column `site` in clusters.csv); those of \
-            the other 1 are those of branch";
+        let words = "labels and addresses indicate: 1 cloud, 1 data-centre (column `site` in clusters.csv); for the \
+            other 1, those of branch";
         assert!(note.contains(words), "{note}");
         let (rest, sites, note) = kinds(&[&shop], true);
         assert_eq!((rest, sites), (SiteKind::Cloud, vec![None]), "{note}");

@@ -94,7 +94,8 @@ pub(crate) enum PublishedRevision {
 /// Maximum number of labels in the changes of all variants. Each took 245 bytes in 100,000 clusters.
 const MOST_LABELS: usize = 5_000_000;
 
-const NO_ACT: &str = "a change must have one of `approve`, `delete`, `deselect`, `edit`, `relabel`, `release` and `stop`";
+const NO_ACT: &str = "a change must have one of `approve`, `delete`, `deselect`, `edit`, `relabel`, `release` and \
+                      `stop`";
 
 impl Checker<'_> {
     /// Returns people's actions in the rollouts of this strategy, by time since the release.

@@ -56,7 +56,7 @@ impl Checker<'_> {
         if strategies.is_empty() && self.is_untouched(&path) {
             let help =
                 "write e.g. `strategies: {shipped: {rancherFleet: {}}, bound: {allAtOnce: {}}}`";
-            self.report(&path, "there is no strategy to run", help);
+            self.report(&path, "the experiment has no strategy to run", help);
         }
         for name in strategies {
             let is_plain = name
@@ -164,13 +164,13 @@ impl Checker<'_> {
         let (message, help) = if variants > MOST_VARIANTS {
             let help =
                 format!("at most {MOST_VARIANTS} are run; remove values, or split the experiment");
-            (format!("the sweep makes {variants} variants"), help)
+            (format!("the sweep creates {variants} variants"), help)
         } else if worlds > 1 && worlds.saturating_mul(clusters) > MOST_CLUSTERS_IN_ALL {
             let help = format!(
                 "at most {MOST_CLUSTERS_IN_ALL} clusters are simulated in total; split the experiment"
             );
             (
-                format!("the sweep makes {worlds} worlds of {clusters} clusters"),
+                format!("the sweep creates {worlds} worlds of {clusters} clusters"),
                 help,
             )
         } else if variants.saturating_mul(clusters) > MOST_TARGETS_IN_ALL {

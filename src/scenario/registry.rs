@@ -408,7 +408,7 @@ mod tests {
             (
                 "t,v\n0,\"5\n",
                 None,
-                "s.csv:2:3: a quote that opens a cell must be closed",
+                "s.csv:2:3: a quoted cell must end with a quote",
             ),
             ("t,v\n", None, "s.csv:1:1: the file has no rates"),
         ] {

@@ -220,7 +220,7 @@ fn no_objects(stream: &JsonStream) -> Box<Problem> {
     if text.starts_with("apiVersion:") || text.starts_with("items:") || text.starts_with("---") {
         return stream.input.whole(
             "this is YAML; events are read as JSON",
-            "write the file again with `-o json`",
+            "rerun the command with `-o json`",
         );
     }
     stream.input.whole(

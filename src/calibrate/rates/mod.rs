@@ -438,7 +438,7 @@ impl RatesReport<'_> {
     fn held_value(&self, setting: &str, quantity: &str, value: String) -> CalibratedValue {
         CalibratedValue {
             value,
-            note: "these images do not determine it; the value that the fit used".to_owned(),
+            note: "not determined by these images; the value that the fit used".to_owned(),
             ..of_pulls(setting, quantity, self.pull_count(), self.source)
         }
     }
@@ -521,7 +521,7 @@ impl RatesReport<'_> {
 
     fn parameters_of_layers(&self) -> Vec<RateParameter> {
         let Chosen { free, requests, .. } = &self.chosen;
-        let untold = "these images do not determine it; the default is kept";
+        let untold = "not determined by these images; the default is kept";
         let constant_note = if !free[CONSTANT] {
             untold
         } else if *requests == RequestTimes::default() {
@@ -538,7 +538,7 @@ impl RatesReport<'_> {
         let download_note = if free[DOWNLOAD] {
             "of one connection"
         } else {
-            "these pulls do not determine it"
+            "not determined by these pulls"
         };
         let mut parameters = vec![
             self.time(CONSTANT)

@@ -12,7 +12,7 @@ type NeedCells = [String; 4];
 pub(super) fn table(world: &WorldSpec) -> String {
     let needs = resource_needs(world);
     if needs.is_empty() {
-        return "needs against limits: no limit of a resource takes time\n".to_owned();
+        return "needs against limits: no resource limit takes time\n".to_owned();
     }
     let mut rows: Vec<NeedCells> =
         vec![["resource", "needs", "limit", "least time"].map(str::to_owned)];

@@ -46,7 +46,8 @@ impl ArgoCdStrategy {
         };
         Some(format!(
             "the peak and the start of steps depend on milliseconds: {why}, and until an Application is compared it \
-             counts as Healthy, so a step can begin before the one before it; other latencies can give another peak"
+             counts as Healthy, so a step can begin before the previous one ends; other latencies can lead to a \
+             different peak"
         ))
     }
 }

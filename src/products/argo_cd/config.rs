@@ -359,7 +359,7 @@ impl Product for ProposalConfig {
             places.report(
                 &field,
                 error.to_string(),
-                "the proposal does not define this",
+                "the proposal does not define this field",
                 context,
             );
             return None;

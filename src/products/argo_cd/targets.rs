@@ -45,7 +45,7 @@ pub(super) fn is_of_proposal(choice: FileChoice<'_>, context: &mut Context<'_>) 
         return false;
     }
     let message =
-        "`rollingUpdate` is the strategy of the proposal, which no release of Argo CD has";
+        "`rollingUpdate` is the strategy of the proposal, which no release of Argo CD implements";
     let help = "write `argoCdProposal` instead of `argoCd` to simulate the proposal, or `rollingSync` for the \
         released strategy";
     context
@@ -80,8 +80,8 @@ pub(super) fn of(
     }
     if set.local.is_some() {
         context.notes.push(format!(
-            "{name}: a `clusters` generator without a selector also makes an application for the cluster that Argo CD runs \
-             in; the fleet has no entry `in-cluster`, so that one is left out"
+            "{name}: a `clusters` generator without a selector also creates an application for the cluster that Argo \
+             CD runs in; the fleet has no entry `in-cluster`, so that one is left out"
         ));
     }
     if set.applications.len() == all {
@@ -103,7 +103,7 @@ pub(super) fn of(
         }
     }
     context.notes.push(format!(
-        "{name} makes applications for {} of {}; not selected: {}",
+        "{name} creates applications for {} of {}; not selected: {}",
         targets.len(),
         counted(all, "cluster"),
         first_names(&others)

@@ -376,7 +376,7 @@ impl<'r> Session<'r> {
             let revision = Revision(revision);
             if ![NOTHING, OLD, NEW].contains(&revision) {
                 return Err(self.give_up(format!(
-                    "a revision must be 0, which removes, {} or {}, not {}",
+                    "a revision must be 0 (to remove), {} or {}, not {}",
                     OLD.0, NEW.0, revision.0
                 )));
             }

@@ -226,7 +226,7 @@ fn missing_sections_are_also_reported() {
     for message in [
         "the fleet has no clusters",
         "no image is released",
-        "there is no strategy to run",
+        "the experiment has no strategy to run",
     ] {
         assert!(
             found.iter().any(|line| line.contains(message)),
@@ -246,7 +246,7 @@ fn a_sweep_with_too_many_combinations_is_rejected() {
     let error = load_text(&text).expect_err("too many");
     // 101 x 101 points for two strategies, times 6 for the swept strategy.
     assert!(
-        lines(&error)[0].contains("the sweep makes 81608 variants"),
+        lines(&error)[0].contains("the sweep creates 81608 variants"),
         "{error}"
     );
 }
@@ -261,7 +261,7 @@ fn a_sweep_of_worlds_that_exceed_the_memory_is_rejected() {
     );
     let error = load_text(&text).expect_err("too many");
     assert!(
-        lines(&error)[0].contains("the sweep makes 101 worlds of 100100 clusters"),
+        lines(&error)[0].contains("the sweep creates 101 worlds of 100100 clusters"),
         "{error}"
     );
 }

@@ -71,9 +71,7 @@ pub fn open_below(folder: &Path, name: &str) -> Result<File> {
 /// path.
 pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
     if !is_plain(name) {
-        return Err(invalid(
-            "files of a results folder must have plain names below it",
-        ));
+        return Err(invalid("files in a results folder must have plain names"));
     }
     let mut path = folder.to_owned();
     let mut found = None;

@@ -6,7 +6,7 @@ use super::problem::{OrProblem, Problem, Source};
 use super::wording::Wording;
 
 /// The error message for an [`unclosed_quote`].
-pub(crate) const UNCLOSED_QUOTE: &str = "a quote that opens a cell must be closed";
+pub(crate) const UNCLOSED_QUOTE: &str = "a quoted cell must end with a quote";
 /// The suggested fix for an [`unclosed_quote`].
 pub(crate) const CLOSE_QUOTE: &str = "close it, or double a quote inside a quoted cell";
 

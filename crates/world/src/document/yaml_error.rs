@@ -91,7 +91,7 @@ fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
         other if plain_message(other).starts_with("recursion limit") => too_deep(),
         other if plain_message(other).ends_with("is not a finite number") => (
             Wording::quoting(plain_message(other), "a number is not finite"),
-            "write a finite number; to leave a limit out, remove its line; quote a text that only looks like a number",
+            "write a finite number; to omit a limit, remove its line; quote text that only looks like a number",
         ),
         other => (
             not_yaml(other),
