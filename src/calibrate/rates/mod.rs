@@ -538,7 +538,7 @@ impl RatesReport<'_> {
         let download_note = if free[DOWNLOAD] {
             "of one connection"
         } else {
-            "not determined by these pulls"
+            "these pulls do not determine it"
         };
         let mut parameters = vec![
             self.time(CONSTANT)
