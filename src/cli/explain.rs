@@ -153,7 +153,7 @@ fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
             ""
         },
         if is_drawn {
-            " (sizes are drawn: these are for typical ones)"
+            " (sizes are drawn; these are typical values)"
         } else {
             ""
         },

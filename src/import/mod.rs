@@ -324,7 +324,7 @@ fn check_options(sources: &ImportSources) -> Result<(), ImportError> {
         }
     }
     if sources.deployment.is_some() && sources.strategy.is_some() {
-        let message = "--deployment and --strategy name the same; remove one of them";
+        let message = "--deployment and --strategy name the same strategy; remove one of them";
         return Err(usage(message.to_owned()));
     }
     Ok(())

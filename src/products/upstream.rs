@@ -32,12 +32,11 @@ const FOLDER: &str = "target/controllers";
 const FOLDER_VARIABLE: &str = "FLEETSIM_CONTROLLERS";
 
 /// The advice about a program that does not exist.
-const BUILD: &str =
-    "build it with `controllers/build`, or name its folder with FLEETSIM_CONTROLLERS";
+const BUILD: &str = "build it with `controllers/build`, or set FLEETSIM_CONTROLLERS to its folder";
 
 /// The advice for KubeFleet, whose Go module is not in the module proxy.
 const WITHOUT_MODULE: &str = "`controllers/build` does not build it, because KubeFleet's Go module cannot be \
-                              downloaded; name the folder with your own build with FLEETSIM_CONTROLLERS, or use \
+                              downloaded; set FLEETSIM_CONTROLLERS to the folder of your own build, or use \
                               `controller: native`, which follows recordings of KubeFleet's controllers";
 
 /// Time limit of an answer, in real time. A controller of thousands of clusters may take minutes to start.

@@ -129,7 +129,8 @@ impl ExperimentSource {
             Ok(source) => source,
             Err(message) => {
                 // If the file exists, the message contains the fix.
-                let help = format!("EXPERIMENT must be a folder with `{FILE}`, or such a file");
+                let help =
+                    format!("EXPERIMENT must be a folder with `{FILE}`, or an experiment file");
                 let problem = Problem::of_file(&path.display().to_string(), message);
                 return Err(Box::new(
                     problem.with_optional_help((!path.is_file()).then_some(help)),

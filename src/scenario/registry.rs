@@ -251,7 +251,7 @@ fn read_series(
             .last()
             .is_some_and(|(last, _)| SimDuration::from_secs_f64(since) < *last);
         if since < 0.0 || is_earlier {
-            let message = "a row must not be earlier than the one before it";
+            let message = "a row must not be earlier than the previous row";
             return Err(series.wrong(&record, 0, message));
         }
         steps.push((SimDuration::from_secs_f64(since), rate));

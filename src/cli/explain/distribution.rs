@@ -109,7 +109,7 @@ fn caches(world: &WorldSpec, cache: &CacheSpec, new: Bytes) -> String {
     let while_cold = match cache.coalesce {
         Coalesce::None => "every request before the first copy is complete fetches another copy",
         Coalesce::OwnCopy => {
-            "every request before the cache's own copy is complete fetches another, and the cache its own"
+            "every request before the cache's own copy is complete fetches another copy, and the cache fetches its own"
         }
         Coalesce::Wait => "requests wait for the first copy",
         Coalesce::Stream => "requests share the first copy as it arrives",

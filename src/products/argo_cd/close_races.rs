@@ -41,7 +41,7 @@ impl ArgoCdStrategy {
                 self.concurrent_updates
             )
         } else {
-            "Argo CD writes Applications in the order of their names, and those of the steps are in another order"
+            "Argo CD writes Applications in the order of their names, but the steps have a different order"
                 .to_owned()
         };
         Some(format!(

@@ -107,7 +107,7 @@ pub(crate) struct RunConfig {
     state: Option<RunState>,
     /// Time from the release until the run is created. Default: 0 s.
     after: SimDuration,
-    /// States that people set later, in the order of time.
+    /// States that people set later, in chronological order.
     states: Vec<StateChange>,
 }
 

@@ -254,7 +254,7 @@ impl FleetSchedules {
             return line;
         }
         line.push_str(&format!(
-            "; outside of their windows at the start: {}",
+            "; outside their windows at the start: {}",
             closed.len()
         ));
         match self.next_opening(&closed, SimTime::ZERO) {
@@ -292,7 +292,7 @@ impl FleetSchedules {
                     file.metadata.namespace
                 );
                 let problem = document.at(&Path::of("metadata").key("namespace"), message);
-                let help = "keep the Schedules of the namespace that is rolled out to";
+                let help = "keep the Schedules of the rollout's namespace";
                 context.problems.push(problem.with_help(help));
                 return None;
             }

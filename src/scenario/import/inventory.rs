@@ -491,7 +491,7 @@ mod tests {
             (
                 two.as_str(),
                 "clusters.json:5:30: [1].metadata.name: two objects are named `store-1` in the same \
-                 namespace (help: keep one; export every object once)",
+                 namespace (help: keep one; export every object only once)",
             ),
             (
                 "{\"items\": [\n{\"metadata\": {\"name\": \"store",

@@ -278,7 +278,7 @@ pub(crate) fn name_problems<Spec, Status>(
         } else if !names.insert((value.namespace(), name)) {
             let message = format!("two objects are named `{name}` in the same namespace");
             let problem = object.problem("metadata.name", message);
-            problems.push(problem.with_help("keep one; export every object once"));
+            problems.push(problem.with_help("keep one; export every object only once"));
         }
     }
     problems

@@ -135,7 +135,7 @@ fn errors_in_set_values_point_at_the_argument() {
     }
     let twice = refused(&["registry.egress=1 Gbit/s", "registry.egress=2 Gbit/s"]);
     assert!(
-        twice[0].contains("`registry.egress` is set, too: keep one of the two"),
+        twice[0].contains("`registry.egress` is also set: keep one of the two"),
         "{twice:#?}"
     );
 }

@@ -51,7 +51,7 @@ pub enum ShardError {
         command: String,
     },
     /// Two folders that contain the same shard.
-    #[error("{} and {} are the same shard; name it once", .0.display(), .1.display())]
+    #[error("{} and {} are the same shard; pass it only once", .0.display(), .1.display())]
     Twice(PathBuf, PathBuf),
     /// Shards that do not belong together, or not to this experiment and program.
     #[error(

@@ -222,7 +222,10 @@ fn mixed_shards_are_refused_with_the_difference() {
         "{text}"
     );
     let text = error(&[home.path().to_owned(), shards[0].clone()]);
-    assert!(text.ends_with("are the same shard; name it once"), "{text}");
+    assert!(
+        text.ends_with("are the same shard; pass it only once"),
+        "{text}"
+    );
 }
 
 #[cfg(unix)]
