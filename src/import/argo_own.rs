@@ -320,7 +320,7 @@ fn release(
     draft.guesses.push(Guess::webhook());
     notes.push(format!(
         "`targetRevision` is {revision}, so a release is a commit, which applications find by polling, within 5 min; \
-         set `webhook: true` of argoCd if a webhook announces it"
+         set `webhook: true` in argoCd if a webhook announces it"
     ));
 }
 

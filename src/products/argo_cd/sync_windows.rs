@@ -219,7 +219,7 @@ impl SyncWindows {
             !matches!(error.kind, Kind::UnknownField { .. })
         })?;
         let Some(start) = start else {
-            let message = "windows have dates and times, so the start of the rollout must have one";
+            let message = "windows have dates and times, so the rollout needs a start time";
             let help = "add e.g. `startsAt: 2026-03-28 22:00 Europe/Berlin` to the experiment";
             context.report(path, message, help);
             return None;

@@ -263,7 +263,7 @@ fn index_of_platforms(platforms: &[PlatformEntry], source: &Arc<Source>) -> Prob
         let problem = source.at(
             0..0,
             "",
-            "this is an index without the manifest of a platform",
+            "this is an index without a manifest for any platform",
         );
         return problem.with_help("write the manifest of the image itself: `crane manifest IMAGE`");
     }
