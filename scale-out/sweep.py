@@ -112,7 +112,7 @@ def arguments():
     if args.command[1].startswith("-"):
         parser.error(f"the experiment must follow `{args.command[0]}`, before the flags")
     if args.junit and args.command[0] != "run":
-        parser.error("--junit needs the command `run`; other results assert no limits")
+        parser.error("--junit needs the command `run`; other results have no asserted limits")
     for flag in ("--shard", "--round", "--out", "--junit"):
         if any(word == flag or word.startswith(flag + "=") for word in args.command):
             parser.error(f"the fleetsim command must not have {flag}; an option of sweep.py decides it")

@@ -30,7 +30,7 @@ impl CalendarStart {
                 .ok_or_else(|| format!("`{name}` is not a time zone such as `Europe/Berlin`"))?,
         };
         if let Some(more) = words.next() {
-            return Err(format!("`{more}` stands behind the time zone"));
+            return Err(format!("unexpected `{more}` after the time zone"));
         }
         let clocks = date + time;
         let at = zone.instant(clocks);

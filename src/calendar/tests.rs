@@ -192,7 +192,7 @@ fn a_start_is_a_date_a_time_and_a_zone() {
             "2026-03-29 02:30 Europe/Berlin",
             "the clocks skip this time",
         ),
-        ("2026-03-28 22:00 UTC now", "stands behind the time zone"),
+        ("2026-03-28 22:00 UTC now", "after the time zone"),
     ] {
         let error = CalendarStart::parse(text).expect_err("refused");
         assert!(error.contains(message), "{error}");

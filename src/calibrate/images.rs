@@ -316,7 +316,7 @@ mod tests {
             ("{}", "not an image manifest: it has no `layers`"),
             (
                 r#"{"manifests": []}"#,
-                "an index without the manifest of a platform",
+                "an index without a manifest for any platform",
             ),
             (
                 r#"{"layers": [{"digest": "a", "size": "large"}]}"#,

@@ -141,7 +141,7 @@ impl Input {
             ));
         };
         if text.trim().is_empty() {
-            return Err(open.whole("the file is empty", "run the command that writes it again"));
+            return Err(open.whole("the file is empty", "rerun the command that wrote it"));
         }
         Ok(Self {
             digest: open.digest(),

@@ -26,7 +26,7 @@ use crate::document::problem::{OrProblem, Problem, Source};
 const MOST_BYTES: usize = 16_000_000;
 
 /// The fix for a file that differs from the output of its command.
-const WRITE_AGAIN: &str = "write the file again with the command it came from";
+const WRITE_AGAIN: &str = "rerun the command that wrote the file";
 
 /// Number of bytes of the first line that are kept for errors.
 const HEAD: usize = 64;
@@ -393,7 +393,7 @@ impl JsonStream {
         if is_empty && self.other_lines == 0 {
             return Err(self
                 .input
-                .whole("the file is empty", "run the command that writes it again"));
+                .whole("the file is empty", "rerun the command that wrote it"));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::results::ContainerRow;
 const MOST_S: f64 = 86_400.0;
 
 /// The reason why a difference between two times is not a measurement.
-const BACKWARDS: &str = "negative or absurd time between two events (clocks that differ)";
+const BACKWARDS: &str = "negative or implausible time between two events (clocks that differ)";
 const COARSE: &str = "latency without exact times (timestamps in seconds are too coarse)";
 
 /// Returns the measured quantities that have at least one value.
@@ -62,7 +62,7 @@ pub(super) fn of_starts(
         },
         Measurements {
             name: "pull_wait".to_owned(),
-            title: "wait of a pull for other pulls of its node".to_owned(),
+            title: "time that a pull waits for other pulls on its node".to_owned(),
             values: waits,
             ..Measurements::default()
         },

@@ -25,7 +25,7 @@ pub(super) fn value_of(kind: MetricKind, load: &MeasuredLoad, source: String) ->
             quantity: format!("peak of the {name}"),
             value: written(kind, load.peak),
             note: format!(
-                "the load does not stay at its peak, so the limit is not known but not below this; {range}"
+                "the load does not stay at its peak, so the limit is unknown, but at least this value; {range}"
             ),
             ..value
         };

@@ -169,7 +169,7 @@ fn check_response(piece: &Piece<'_>) -> OrProblem<()> {
         return Err(piece.at(
             "error",
             message,
-            "correct the query, and write the file again",
+            "correct the query, and save the response again",
         ));
     }
     let Some(data) = response.data else {
@@ -182,7 +182,7 @@ fn check_response(piece: &Piece<'_>) -> OrProblem<()> {
     };
     if data.result_type.as_deref() != Some("matrix") {
         let kind = data.result_type.unwrap_or_else(|| "nothing".to_owned());
-        let message = format!("the response has a {kind}, but a range query gives a matrix");
+        let message = format!("the response has a {kind}, but a range query returns a matrix");
         return Err(piece.at("data.resultType", message, QUERY));
     }
     Ok(())

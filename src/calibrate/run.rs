@@ -198,7 +198,7 @@ impl Calibration {
         let Some(fitted) = rates::fit(&self.starts, &settings, &source) else {
             if self.starts.iter().any(ContainerStart::is_pull) {
                 self.warn(
-                    "rates: there is no rate, because no pulled image has known layers, and the events state no image \
+                    "rates: unknown, because no pulled image has known layers, and the events state no image \
                      sizes (kubelets before 1.30 do not); add `--image IMAGE=manifest.json`",
                 );
             }
@@ -275,7 +275,7 @@ impl Calibration {
         }
         let Some(model) = self.model else {
             return Err(not_predicted(
-                "a prediction needs the pull model, so pulls of images whose sizes are known",
+                "a prediction needs the pull model, which needs pulls of images with known sizes",
             ));
         };
         let predicted = match &inputs.predict {

@@ -12,7 +12,7 @@ use super::{Failure, output};
 
 #[derive(Args, Debug)]
 pub(super) struct AssumptionsArgs {
-    /// Folder of an experiment, or its experiment.yaml: print the constants that take part in it, with its values
+    /// Folder of an experiment, or its experiment.yaml: print only the constants that it uses, with its values
     #[arg(value_name = "EXPERIMENT")]
     experiment: Option<PathBuf>,
 }
@@ -36,7 +36,7 @@ pub(super) fn assumptions(args: &AssumptionsArgs) -> Result<(), Failure> {
         }
         Some(path) => {
             let varied = VariedExperiment::load(path, &Overrides::default())?;
-            heading = format!("constants that take part in {}", varied.base().name);
+            heading = format!("constants used in {}", varied.base().name);
             lines = in_force(&varied);
         }
     }

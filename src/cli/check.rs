@@ -25,7 +25,7 @@ fn memory(experiment: &Experiment) -> String {
     let estimate = MemoryEstimate::of_study(experiment, 1);
     let needed = estimate.with(1);
     let mut text = format!(
-        "memory: about {needed} with one run at a time, and {} more for each further one\n",
+        "memory: about {needed} with one run at a time, and {} more for each additional run\n",
         estimate.of_run()
     );
     if let Err(refused) = estimate.runs_within(MOST_MEMORY, 1) {

@@ -144,7 +144,7 @@ fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
     let new = new_to_node(world, image);
     let all = Bytes::new(new.get() * nodes);
     format!(
-        "image {}: {}, {total}; {new} of it new to a node{}{}\n  one pull by every node: {all}\n",
+        "image {}: {}, {total}; {new} of it new to a node{}{}\n  if every node pulls once: {all}\n",
         image.name,
         counted(image.layers.len(), "layer"),
         if world.release == ReleaseKind::Update {
@@ -153,7 +153,7 @@ fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
             ""
         },
         if is_drawn {
-            " (sizes are drawn: these are for typical ones)"
+            " (sizes are drawn; these are typical values)"
         } else {
             ""
         },

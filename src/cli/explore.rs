@@ -33,7 +33,7 @@ pub(super) struct ExploreArgs {
     /// Write the page to this file, with the simulator embedded, instead of serving it; `-` is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "threads")]
     page: Option<PathBuf>,
-    /// The simulator for --page, as web/build makes it [default: fleetsim-web.wasm.gz next to the program]
+    /// The simulator for --page, built by web/build [default: fleetsim-web.wasm.gz next to the program]
     #[arg(long, value_name = "FILE", requires = "page")]
     engine: Option<PathBuf>,
 }
@@ -98,11 +98,12 @@ fn write(
 ) -> Result<(), Failure> {
     let bytes = read_file(engine, MOST_BYTES).map_err(|error| {
         let fix =
-            "releases have it next to the program; otherwise run `web/build` in a checkout and name it with --engine";
+            "releases include it next to the program; otherwise run `web/build` in a checkout and name it with \
+             --engine";
         Failure::Usage(format!("--page needs the simulator as WebAssembly, {}: {error}\n  {fix}", engine.display()))
     })?;
     if !bytes.starts_with(&[0x1f, 0x8b]) {
-        let fix = "name the file that web/build makes";
+        let fix = "name the file that web/build creates";
         return Err(Failure::Usage(format!(
             "{} is not a compressed engine; {fix}",
             engine.display()

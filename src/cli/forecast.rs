@@ -31,13 +31,13 @@ pub(super) struct ForecastArgs {
     /// State of the product now, from `kubectl -o json`, `kubectl -o yaml` or `cf curl`; `-` is standard input
     #[arg(value_name = "STATUS", required = true)]
     status: Vec<PathBuf>,
-    /// Time of the export, such as 2026-03-01T15:04:05Z [default: the newest time in it, or the clock]
+    /// Time of the export, such as 2026-03-01T15:04:05Z [default: the latest time in it, or the current time]
     #[arg(long, value_name = "TIME")]
     now: Option<String>,
     /// When the rollout began [default: from the export]
     #[arg(long, value_name = "TIME")]
     released: Option<String>,
-    /// Forecast again whenever a file changes, with the clock as the time; Ctrl-C ends the program
+    /// Forecast again whenever a file changes, for the current time; Ctrl-C ends the program
     #[arg(long, conflicts_with = "now")]
     watch: bool,
     /// The variant of the experiment whose name contains this text, if it has several
@@ -114,7 +114,7 @@ impl ForecastArgs {
         };
         let labels = variants.iter().map(|variant| &variant.label);
         Err(Failure::Usage(format!(
-            "{wrong} with --variant; they are {}",
+            "{wrong} with --variant; the variants are {}",
             labels.format(", ")
         )))
     }

@@ -28,7 +28,7 @@ pub(super) struct InitArgs {
     /// The product that manages rollouts
     #[arg(long, value_enum, value_name = "PRODUCT")]
     product: Option<ProductChoice>,
-    /// Number of clusters; for Cloud Foundry, of instances
+    /// Number of clusters, or of instances for Cloud Foundry
     #[arg(long, value_name = "N")]
     clusters: Option<String>,
     /// Nodes of a cluster
@@ -75,7 +75,7 @@ pub(super) fn init(args: &InitArgs) -> Result<(), Failure> {
     output::out(&format!(
         "wrote {}/experiment.yaml\n\nnext:\n  fleetsim check {folder}     report errors and surprises\n  fleetsim run {folder}       \
          simulate, and compare the settings\n  fleetsim plan {folder}      find the fastest setting that meets the limits\n\n\
-         Lines with `guess` have no better source than a guess: replace them by your own values, or let\n\
+         Lines with `guess` have no better source than a guess: replace them with your own values, or let\n\
          `fleetsim import` and `fleetsim calibrate` read these from your clusters.\n",
         args.folder.display(),
         folder = args.folder.display(),
@@ -275,7 +275,7 @@ impl Interview {
     fn nodes(&mut self, args: &InitArgs) -> Result<u64, Failure> {
         let question = InitQuestion {
             option: "nodes",
-            text: "How many nodes has a cluster?",
+            text: "How many nodes does a cluster have?",
             proposed: "3",
         };
         self.ask(args.nodes.as_deref(), question, |answer| {
@@ -381,12 +381,8 @@ fn chosen<C: ValueEnum>(answer: &str, names: &[String]) -> Result<C, String> {
         Ok(number @ 1..) if number <= names.len() => names[number - 1].as_str(),
         _ => answer,
     };
-    C::from_str(name, true).map_err(|_| {
-        format!(
-            "it must be one of {}, or the number of one",
-            names.join(", ")
-        )
-    })
+    C::from_str(name, true)
+        .map_err(|_| format!("it must be one of {}, or its number", names.join(", ")))
 }
 
 /// Parses comma-separated counts or percentages.

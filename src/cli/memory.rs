@@ -11,7 +11,7 @@ use super::{Failure, output};
 /// The memory limit of a command.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct MemoryArgs {
-    /// Maximum memory of the simulation, by an estimate; a study that needs more is rejected
+    /// Maximum estimated memory of the simulation; a study that needs more is rejected
     #[arg(long = "memory", value_name = "SIZE", default_value_t = MOST_MEMORY, value_parser = Bytes::parse)]
     pub(super) most: Bytes,
 }

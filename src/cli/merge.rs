@@ -52,13 +52,14 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
             run.detail = args.detail;
         }
         _ if args.junit.is_some() => {
-            let message = "--junit needs shards of `fleetsim run`; other results assert no limits";
+            let message =
+                "--junit needs shards of `fleetsim run`; other results have no asserted limits";
             return Err(Failure::Usage(message.to_owned()));
         }
         _ => {}
     }
     let Some(simulate) = command.simulate() else {
-        let message = "shards must be those of `run`, `plan` or `sensitivity`";
+        let message = "shards must come from `run`, `plan` or `sensitivity`";
         return Err(Failure::Usage(message.to_owned()));
     };
     args.complete(simulate, set)?;

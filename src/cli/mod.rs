@@ -89,7 +89,7 @@ enum Command {
     Explore(explore::ExploreArgs),
     /// Find the fastest setting that meets your limits, and print it ready to paste
     Plan(plan::PlanArgs),
-    /// Show the effects of a change of an experiment, e.g. for a pull request
+    /// Show the effects of a change to an experiment, e.g. for a pull request
     Compare(compare::CompareArgs),
     /// Forecast when a rollout in progress will be done, from the state that the product shows
     Forecast(forecast::ForecastArgs),

@@ -14,7 +14,7 @@ use super::{Failure, SimulateArgs, output, progress, run};
 #[derive(Args, Debug)]
 #[command(mut_arg("replicates", |arg| arg.help(
     "Maximum number of runs per candidate [default: as many as the experiment's `replicates`, its `confirm` or the \
-     statistics require, whichever is most]"
+     statistics require, whichever is largest]"
 )))]
 #[command(mut_arg("out", |arg| arg.help(
     "Output folder: new, or with an earlier plan of the same experiment [default: results/<experiment>-plan]"

@@ -45,7 +45,7 @@ pub(super) fn command(recorded: &str) -> Result<Command, Failure> {
     };
     for GivenOption { long, .. } in options {
         if OWN.contains(&long.as_str()) {
-            let why = format!("not have `--{long}`; run what you need of it yourself");
+            let why = format!("not have `--{long}`; run it yourself if you need it");
             return Err(refused(recorded, &why));
         }
     }

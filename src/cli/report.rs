@@ -43,7 +43,8 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let publication = Publication::renew(&args.results)?;
     let kind = ResultsKind::of(&args.results);
     if args.junit.is_some() && kind != ResultsKind::Study {
-        let message = "--junit needs the results of `fleetsim run`; other results assert no limits";
+        let message =
+            "--junit needs the results of `fleetsim run`; other results have no asserted limits";
         return Err(Failure::Usage(message.to_owned()));
     }
     let drawn = args.draw(kind, publication.folder());

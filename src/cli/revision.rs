@@ -98,7 +98,7 @@ impl CurrentFolder {
     /// Returns the file or folder at a path relative to this folder.
     fn entry(&self, revision: &str, path: &Path) -> Result<RevisionEntry, String> {
         let path = from_top(&self.below, path)
-            .ok_or_else(|| format!("`{}` is outside of the repository", path.display()))?;
+            .ok_or_else(|| format!("`{}` is outside the repository", path.display()))?;
         let entry = self.repository.entry(revision, &path)?;
         entry.ok_or_else(|| {
             format!("there is no file or folder `{path}` in the revision `{revision}`")

@@ -24,8 +24,8 @@ use super::{Failure, SimulateArgs, output, progress, run};
 pub(super) struct SensitivityArgs {
     #[command(flatten)]
     pub(super) simulate: SimulateArgs,
-    /// Maximum number of runs of all parts; 0 leaves out the screening [default: as many as one constant at a time and
-    /// changing decisions need, and 2000 for the screening]
+    /// Maximum number of runs of all parts; 0 leaves out the screening [default: enough for one constant at a time and
+    /// for changing decisions, and 2000 for the screening]
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
     /// Vary only this constant, a path as `fleetsim assumptions EXPERIMENT` prints it; may be repeated
@@ -94,7 +94,7 @@ fn check(args: &SensitivityArgs, varied: &VariedExperiment) -> Result<(), Failur
         if !constants.iter().any(|constant| constant.is_named(name)) {
             let known = constants.iter().map(|constant| &constant.own_name);
             return Err(Failure::Usage(format!(
-                "the constant `{name}` takes no part in this experiment; those that do are {}",
+                "the constant `{name}` is not used in this experiment; use one of {}",
                 known.format(", ")
             )));
         }
@@ -108,7 +108,7 @@ fn check(args: &SensitivityArgs, varied: &VariedExperiment) -> Result<(), Failur
     for text in &args.variants {
         if !labels.iter().any(|label| label.contains(text.as_str())) {
             return Err(Failure::Usage(format!(
-                "no variant's name contains `{text}`; they are {}",
+                "no variant's name contains `{text}`; the variants are {}",
                 labels.join(", ")
             )));
         }
@@ -136,8 +136,8 @@ fn simulate(
         && most < least
     {
         return Err(Failure::Usage(format!(
-            "one constant at a time takes {} runs, and `--budget` allows {}; raise it, or take fewer with --replicates, \
-             --constant or --variant",
+            "one constant at a time takes {} runs, but `--budget` allows {}; raise it, or use fewer with \
+             --replicates, --constant or --variant",
             output::grouped(least),
             output::grouped(most)
         )));

@@ -94,8 +94,7 @@ impl<'s> ControlPlane<'s> {
         std::mem::take(&mut self.record.pauses)
     }
 
-    /// Takes the intervals in which the rollout waited both for a person and for a timer of the strategy, in any
-    /// order.
+    /// Takes the intervals in which the rollout waited for a person and for a timer of the strategy, in any order.
     pub fn take_timed_waits(&mut self) -> Vec<(SimTime, SimTime)> {
         std::mem::take(&mut self.record.timed_waits)
     }

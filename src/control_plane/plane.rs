@@ -36,7 +36,7 @@ pub(super) struct Record {
     pub(super) changed: Vec<ClusterId>,
     /// The intervals in which the rollout waited for a person, in any order.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
-    /// The intervals in which the rollout waited both for a person and for a timer of the strategy, in any order.
+    /// The intervals in which the rollout waited for a person and for a timer of the strategy, in any order.
     pub(super) timed_waits: Vec<(SimTime, SimTime)>,
     /// The time at which the product first reported completion.
     pub(super) reported: Option<SimTime>,

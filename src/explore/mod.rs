@@ -139,7 +139,7 @@ impl Explorer {
     pub fn new(experiment: Experiment, overrides: Overrides) -> Result<Self, String> {
         if experiment.variants.iter().all(starts_command) {
             return Err(
-                "explore starts no commands, and every strategy of this experiment is one"
+                "explore starts no commands, but every strategy of this experiment needs one"
                     .to_owned(),
             );
         }
@@ -313,7 +313,7 @@ impl Explorer {
         found.ok_or_else(|| {
             trouble(
                 format!("there is no variant `{label}`"),
-                "choose one of the page",
+                "choose one that the page lists",
             )
         })
     }
@@ -324,7 +324,7 @@ impl Explorer {
         match estimate.runs_within(self.memory, self.at_once) {
             Ok(at_once) if at_once == self.at_once => Ok(()),
             Ok(_) => Err(format!(
-                "{} at a time take about {} of memory, and the limit is {}",
+                "{} at a time take about {} of memory, but the limit is {}",
                 counted(self.at_once, "run"),
                 estimate.with(self.at_once),
                 self.memory

@@ -109,7 +109,7 @@ impl<'s> Forecaster<'s> {
             refusal(
                 first,
                 &format!("the experiment has no {}", some_of(&unknown)),
-                "names in the experiment's `fleet` must be those of the product",
+                "names in the experiment's `fleet` must match those in the product",
             )
         })?;
         let paused = paused(&shown, scenario);

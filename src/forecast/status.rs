@@ -189,7 +189,7 @@ impl ShownRollout {
             None if mark.spec.get("generators").is_some() => self.application_set(object)?,
             None if mark.resources.is_array() => self.stats(object)?,
             None if !mark.strategy.is_null() => self.deployment(object)?,
-            None => return Ok(Some("object of no known kind".to_owned())),
+            None => return Ok(Some("object of an unknown kind".to_owned())),
         }
         Ok(None)
     }
@@ -199,7 +199,7 @@ impl ShownRollout {
         if self.bundles.len() > 1 {
             let bundles: Vec<String> = self.bundles.iter().cloned().collect();
             let message = format!(
-                "the deployments must be of one bundle, and are of {}",
+                "the deployments must belong to one bundle, but belong to {}",
                 some_of(&bundles)
             );
             let help = "add `-l fleet.cattle.io/bundle-name=NAME` to the export";
@@ -211,8 +211,8 @@ impl ShownRollout {
             .map(|target| target.name.as_str())
             .duplicates()
             .next()?;
-        let message = format!("one object must show `{twice}`, and several do");
-        Some(Problem::of_file(name, message).with_help("export the status of one rollout alone"))
+        let message = format!("only one object may show `{twice}`, but several do");
+        Some(Problem::of_file(name, message).with_help("export the status of one rollout only"))
     }
 
     /// Parses a time in an object. `None`: there is no time.
@@ -515,7 +515,7 @@ impl ShownRollout {
         };
         let message =
             format!("the deployment is {value} ({reason}), so no other instance is updated");
-        let help = "export the deployment that is ACTIVE, alone";
+        let help = "export only the deployment that is ACTIVE";
         match (value.as_str(), reason.as_str()) {
             ("FINALIZED", "DEPLOYED") => {
                 let message = format!(

@@ -357,6 +357,6 @@ fn check_names(found: &FoundStrategy, applications: &[RenderedApplication<'_>]) 
     let message = format!("several applications would have the name `{name}`");
     let problem = found.problem("spec.template.metadata.name", message);
     Err(vec![problem.with_help(
-        "Argo CD refuses them too; a name must be unique, e.g. by the name of the cluster",
+        "Argo CD refuses them too; make each name unique, e.g. with the name of the cluster",
     )])
 }

@@ -59,7 +59,7 @@ impl ApplicationChoice<'_> {
         notes.extend(left_out(
             staying.len() - owned.len(),
             "application",
-            "of other ApplicationSets or of none",
+            "belonging to other ApplicationSets or to none",
         ));
         if owned.is_empty() {
             return Err(self.nothing_left(&all));
@@ -171,11 +171,11 @@ impl ApplicationChoice<'_> {
         }
         let others: Vec<String> = others.into_iter().collect();
         let message = format!(
-            "no application is of the ApplicationSet `{}`",
+            "no application belongs to the ApplicationSet `{}`",
             in_words(space, owner)
         );
         let help = format!(
-            "the applications are of {}; name that one with --strategy",
+            "the applications belong to {}; pass its file with --strategy",
             some_of(&others)
         );
         Err(vec![Problem::of_file(self.file, message).with_help(help)])

@@ -65,14 +65,14 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     match &set {
         Some(set) => read.push(format!("{}: an ApplicationSet", set.found.file.origin)),
         None => notes.push(
-            "no --strategy: no rolling sync orders the applications, and each syncs as its own policy says"
+            "no --strategy: without a rolling sync, each application syncs by its own policy"
                 .to_owned(),
         ),
     }
     let regions = regions_of(&targets);
     if !regions.is_empty() {
         notes.push(format!(
-            "{} of several applications: the applications of one share its link",
+            "{} with several applications: applications on the same cluster share its link",
             counted(regions.len(), "cluster")
         ));
     }
@@ -134,7 +134,7 @@ impl<'p> ApplicationExport<'p> {
         notes.extend(found.note_on_others(file));
         if let Some(set) = set {
             notes.push(format!(
-                "from {file}: which applications there are, with their labels, clusters, automated sync and status; from \
+                "from {file}: the applications, with their labels, clusters, automated sync and status; from \
                  {}: the strategy",
                 set.found.file.origin
             ));
@@ -293,8 +293,8 @@ fn generated<'k>(
     let unselected = known.clusters.len() - selected.count();
     if selected_local(&targets) {
         notes.push(
-            "a `clusters` generator without a selector also makes an application for the cluster that Argo CD runs in: \
-             `in-cluster` is added, with the links of the others"
+            "a `clusters` generator without a selector also creates an application for the cluster that Argo CD runs \
+             in: `in-cluster` is added, with the links of the others"
                 .to_owned(),
         );
     }

@@ -217,14 +217,14 @@ fn declared_clusters(
     for read in declared {
         let cluster = read.value.cluster();
         if let Some(bad) = bad_label(&cluster.labels) {
-            let message = format!("`{bad}` is no label of Kubernetes");
+            let message = format!("`{bad}` is not a valid Kubernetes label");
             problems.push(read.object.problem("labels", message));
         }
         if cluster.name.is_empty() {
             let message = "the cluster has neither a name nor a server";
             problems.push(read.object.problem("", message));
         } else if !seen.insert(cluster.name.clone()) {
-            let message = format!("there are two clusters of the name `{}`", cluster.name);
+            let message = format!("two clusters are named `{}`", cluster.name);
             let problem = read.object.problem("name", message);
             problems.push(problem.with_help("export every cluster once"));
         }

@@ -214,9 +214,9 @@ fn note_on_rolling(own: &[OwnSettings]) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{} of {} have automated sync, which a RollingSync turns off: simulated as turned off; if the exported set rolls \
-         already, its controller runs without --enable-progressive-syncs: write `options: {{enableProgressiveSyncs: \
-         false}}` below `argoCd`",
+        "{} of {} have automated sync, which a RollingSync turns off: simulated as turned off; if the exported set is \
+         already rolling out, its controller runs without --enable-progressive-syncs: write `options: \
+         {{enableProgressiveSyncs: false}}` below `argoCd`",
         automated.len(),
         own.len()
     ))
@@ -265,7 +265,7 @@ fn note_on_manual(manual: &[String], all: usize, set: SetSync<'_>) -> String {
         ": a user syncs them"
     };
     format!(
-        "{} of {all} have no automated sync ({}){against}; `autoSync` and `autoSyncExcept` of argoCd say so",
+        "{} of {all} have no automated sync ({}){against}; see `autoSync` and `autoSyncExcept` of argoCd",
         manual.len(),
         some_of(manual)
     )
@@ -288,7 +288,7 @@ fn skip_reconcile(own: &[OwnSettings], draft: &mut StrategyDraft, notes: &mut Ve
         }
     }
     notes.push(format!(
-        "`skip-reconcile` keeps Argo CD from comparing or syncing {}; `skipReconcile` of argoCd says so",
+        "`skip-reconcile` keeps Argo CD from comparing or syncing {}; see `skipReconcile` of argoCd",
         some_of(&skipped)
     ));
 }
@@ -323,7 +323,7 @@ fn release(
     draft.guesses.push(Guess::webhook());
     notes.push(format!(
         "`targetRevision` is {revision}, so a release is a commit, which applications find by polling, within 5 min; \
-         `webhook: true` of argoCd says that a webhook announces it"
+         set `webhook: true` in argoCd if a webhook announces it"
     ));
 }
 

@@ -124,7 +124,8 @@ impl StateSurvey {
         let mut notes = Vec::new();
         if !self.invalid.is_empty() {
             notes.push(format!(
-                "not valid (InvalidSpecError), so never written or synced: {}; column `registered` of clusters.csv says so",
+                "not valid (InvalidSpecError), so never written or synced: {}; see column `registered` of \
+                 clusters.csv",
                 some_of(&self.invalid)
             ));
         }

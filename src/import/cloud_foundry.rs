@@ -75,7 +75,7 @@ struct AppFacts {
 /// Returns all problems of the exports.
 pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     let mut read = Vec::new();
-    let note = "every instance is on a cell and a link of its own; set `distribution: {cells: {count: …}}` if they share \
+    let note = "every instance has its own cell and link; set `distribution: {cells: {count: …}}` if they share \
                 cells";
     let mut notes = vec![note.to_owned()];
     let mut of_manifest = None;
@@ -184,20 +184,20 @@ fn of_process(
             .collect();
         let problem = Problem::of_file(&source.name, "the app has no process of the type `web`");
         return Err(vec![problem.with_help(format!(
-            "a deployment rolls the web process; there are {}",
+            "a deployment rolls out the web process; the file has only {}",
             some_of(&kinds)
         ))]);
     };
     if web.len() > 1 {
         notes.push(format!(
-            "{}: the app has {} web processes, as during a deployment; the one with the most instances is taken",
+            "{}: the app has {} web processes, as during a deployment; the one with the most instances is used",
             source.name,
             web.len()
         ));
     }
     if found.len() > web.len() {
         notes.push(format!(
-            "left out: {} of the app's processes, of other types",
+            "left out: {} of the app's processes, not of the type `web`",
             found.len() - web.len()
         ));
     }
@@ -277,7 +277,7 @@ impl DeploymentFacts {
         let is_canary = !self.strategy.guesses.is_empty();
         if is_canary {
             notes.push(format!(
-                "the steps of the canary phase are computed from {to} instances; Cloud Foundry takes {from} where \
+                "the steps of the canary phase are computed from {to} instances; Cloud Foundry uses {from} where \
                  `web_instances` is above it, or where the deployment has no steps"
             ));
         }
@@ -333,7 +333,7 @@ fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<Deployment
             None => String::new(),
         };
         notes.push(format!(
-            "{}: a deployment that exists{state}; it is simulated from its start",
+            "{}: an existing deployment{state}; it is simulated from its start",
             found.file.origin
         ));
     }
@@ -363,7 +363,7 @@ fn refuse_request(found: &FoundStrategy) -> OrProblems<()> {
     let mut problems = Vec::new();
     for error in errors {
         let help = match error.exception {
-            Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
+            Some(_) => "Cloud Foundry fails on this (HTTP 500) and creates no deployment",
             None => "Cloud Foundry refuses this too (HTTP 422) and creates no deployment",
         };
         let problem = found.problem(&error.field, error.to_string());

@@ -67,7 +67,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     notes.extend(note_on_others);
     if exports.strategy.is_none() {
         notes.push(
-            "no --strategy: the strategy is Fleet's default, as of a fleet.yaml without one"
+            "no --strategy: the strategy is Fleet's default, as for a fleet.yaml without one"
                 .to_owned(),
         );
     }
@@ -225,7 +225,7 @@ pub(super) fn check_objects<Spec, Status>(
     let mut problems = name_problems(found);
     for read in found {
         if let Some(bad) = bad_label(&read.value.metadata.labels) {
-            let message = format!("`{bad}` is no label of Kubernetes");
+            let message = format!("`{bad}` is not a valid Kubernetes label");
             problems.push(read.object.problem("metadata.labels", message));
         }
     }
@@ -300,7 +300,11 @@ impl<'c> ChosenTargets<'c> {
     fn note_on_unknown_group(&self, groups_file: Option<&Path>) -> Option<String> {
         let name = self.unknown_group.as_ref()?;
         let why = match groups_file {
-            Some(path) => format!("{} has none of this name in {}", path.display(), self.space),
+            Some(path) => format!(
+                "{} has no group of this name in {}",
+                path.display(),
+                self.space
+            ),
             None => "add --cluster-groups".to_owned(),
         };
         Some(format!(
@@ -445,7 +449,7 @@ impl FileSelection {
 
     fn note_on_repo(&self) -> String {
         format!(
-            "the targets of the GitRepo do not count: {} has its own",
+            "the targets of the GitRepo are ignored: {} has its own",
             self.file
         )
     }
@@ -482,7 +486,7 @@ fn without_update(targets: &[&InventoryCluster], is_paused: bool) -> Option<Stri
     if is_paused {
         let all = counted(targets.len(), "cluster");
         return Some(format!(
-            "the GitRepo is paused, and with it {all}: none is updated while `paused` of clusters.csv says so"
+            "the GitRepo is paused, so {all} cannot be updated: see column `paused` of clusters.csv"
         ));
     }
     let mut paused = 0;

@@ -54,7 +54,7 @@ impl ExperimentFolder {
     pub(super) fn begin(target: &Path, replace: bool) -> Result<Self, ImportError> {
         if target.file_name().is_none() {
             let message = format!(
-                "`{}` is no name for a folder; write e.g. `-o my-experiment`",
+                "invalid folder name `{}`; write e.g. `-o my-experiment`",
                 target.display()
             );
             return Err(ImportError::Usage(message));

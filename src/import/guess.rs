@@ -86,7 +86,7 @@ impl Guess {
         Self::new(
             &format!("release.images[{image}].previous"),
             "none",
-            &format!("0 B to {all} are on the nodes already"),
+            &format!("0 B to {all} are already on the nodes"),
             "the manifest of the version that runs now (--previous)",
         )
     }
@@ -109,7 +109,7 @@ impl Guess {
 
     pub(super) fn zstd_factor() -> Self {
         let replace =
-            "the unpacking time of a layer with gzip over that of the same layer with zstd";
+            "the unpacking time of a layer with gzip, divided by that of the same layer with zstd";
         Self::constant("node.zstdFactor", 0, replace)
     }
 

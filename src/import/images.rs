@@ -59,9 +59,7 @@ pub(super) fn images(
     if let Some(extra) = previous.get(new.len()) {
         let file = extra.as_ref().display().to_string();
         let problem = Problem::of_file(&file, "each --previous belongs to an --image before it");
-        return Err(vec![
-            problem.with_help("add the --image of the new version"),
-        ]);
+        return Err(vec![problem.with_help("add --image for the new version")]);
     }
     let mut images = Vec::new();
     let mut problems = Vec::new();
@@ -205,7 +203,7 @@ fn chosen(
         (Some(_), Some((second, _))) => {
             let problem = second.problem("", "the file has two image manifests");
             Err(vec![problem.with_help(
-                "keep that of the platform that the nodes run, or add the index",
+                "keep the one for the nodes' platform, or add the index",
             )])
         }
         (None, _) => Err(vec![IMAGE.wrong_kind(&objects[0], &shapes[0])]),

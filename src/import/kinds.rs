@@ -200,7 +200,7 @@ impl ExpectedKind {
         if all.is_empty() {
             let problem =
                 Problem::of_file(&source.name, "the export has no objects").with_help(format!(
-                    "look at the context, the namespace and the rights with which `{}` was run",
+                    "check the context, the namespace and the permissions with which `{}` was run",
                     self.command
                 ));
             return Err(vec![problem]);
@@ -259,7 +259,7 @@ impl ExpectedKind {
         match shape.option_of_clusters() {
             Some(clusters) if self.option == STRATEGY => {
                 format!(
-                    "name its clusters with {clusters}; for the clusters that are named now, give {wanted}"
+                    "name its clusters with {clusters}; for the clusters that are named now, add {wanted}"
                 )
             }
             _ => format!("{} reads {wanted}", self.option),
@@ -511,7 +511,7 @@ impl ExportShape {
         match self {
             Self::Kubernetes(kind, _) => kind.clone(),
             Self::Client(found, _) => found.name.to_owned(),
-            Self::Unknown => "object of no known kind".to_owned(),
+            Self::Unknown => "object of an unknown kind".to_owned(),
         }
     }
 
@@ -553,7 +553,7 @@ impl ExportShape {
     fn help(&self) -> Option<String> {
         let help = match self {
             Self::Kubernetes(kind, _) if kind == "Bundle" || kind == "BundleDeployment" => {
-                "name the fleet.yaml that it was made from with --strategy, and the clusters with --fleet"
+                "name the fleet.yaml that it was created from with --strategy, and the clusters with --fleet"
             }
             Self::Kubernetes(kind, version) if kind == "Cluster" && !version.contains(FLEET) => {
                 "name the group: `kubectl get clusters.fleet.cattle.io -A -o json`"
@@ -565,14 +565,14 @@ impl ExportShape {
                     ..
                 },
                 _,
-            ) => "ask for its processes: `cf curl /v3/apps/GUID/processes`",
+            ) => "export its processes: `cf curl /v3/apps/GUID/processes`",
             Self::Client(
                 KnownObject {
                     object: CloudFoundryError,
                     ..
                 },
                 _,
-            ) => "look at the GUID, and log in again with `cf login`",
+            ) => "check the GUID, and log in again with `cf login`",
             Self::Client(
                 KnownObject {
                     object: ImageInspection,
@@ -612,22 +612,23 @@ mod tests {
             (
                 r#"{"rolloutStrategy": {}}"#,
                 &APPLICATION_SET,
-                "name its clusters with --fleet; for the clusters that are named now, give `argocd appset get NAME -o yaml`",
+                "name its clusters with --fleet; for the clusters that are named now, add `argocd appset get NAME -o \
+                 yaml`",
             ),
             (
                 r#"{"kind": "ApplicationSet", "apiVersion": "argoproj.io/v1alpha1"}"#,
                 &FLEET_YAML,
-                "name its clusters with --clusters; for the clusters that are named now, give a fleet.yaml",
+                "name its clusters with --clusters; for the clusters that are named now, add a fleet.yaml",
             ),
             (
                 r#"{"metadata": {}, "spec": {"generators": []}}"#,
                 &FLEET_YAML,
-                "name its clusters with --clusters; for the clusters that are named now, give a fleet.yaml",
+                "name its clusters with --clusters; for the clusters that are named now, add a fleet.yaml",
             ),
             (
                 r#"{"kind": "ClusterStagedUpdateStrategy", "apiVersion": "placement.kubernetes-fleet.io/v1"}"#,
                 &FLEET_YAML,
-                "name its clusters with --members; for the clusters that are named now, give a fleet.yaml",
+                "name its clusters with --members; for the clusters that are named now, add a fleet.yaml",
             ),
             (
                 r#"{"layers": []}"#,
@@ -703,7 +704,7 @@ mod tests {
                 "a fleet.yaml",
                 Some("--strategy"),
             ),
-            ("7", "an object of no known kind", None),
+            ("7", "an object of an unknown kind", None),
         ] {
             let source = Arc::new(Source::new("x", text));
             let objects = objects(&source).expect("well-formed");

@@ -211,7 +211,7 @@ fn note_on_runs(staged: &FoundStrategy) -> Option<String> {
         return None;
     }
     Some(format!(
-        "left out: {runs} update runs in {}; to simulate them, save each as a file beside experiment.yaml, and write \
+        "left out: {runs} update runs in {}; to simulate them, save each as a file next to experiment.yaml, and write \
          `runs: [{{file: run.yaml}}, …]` below the `file` of kubeFleetStaged",
         staged.file.origin
     ))

@@ -129,7 +129,7 @@ pub fn import(
     notes.extend(note);
     if let Some(kept) = replaced {
         notes.push(format!(
-            "the experiment that was in {} is {} now",
+            "the previous experiment in {} was moved to {}",
             folder.display(),
             kept.display()
         ));
@@ -225,7 +225,7 @@ fn write_strategy(
     if read.is_some() && !left_out.is_empty() {
         let fields = some_of(&left_out);
         note = Some(format!(
-            "{}: left out what is not simulated: {fields}",
+            "{}: left out fields that are not simulated: {fields}",
             file.origin
         ));
     }
@@ -311,7 +311,7 @@ fn check_options(sources: &ImportSources) -> Result<(), ImportError> {
     };
     if let Some(other) = fleets.find(|option| option.product != first.product) {
         return Err(usage(format!(
-            "{} and {} are of two products; import one fleet at a time",
+            "{} and {} belong to different products; import one fleet at a time",
             first.name, other.name
         )));
     }
@@ -324,7 +324,7 @@ fn check_options(sources: &ImportSources) -> Result<(), ImportError> {
         }
     }
     if sources.deployment.is_some() && sources.strategy.is_some() {
-        let message = "--deployment and --strategy name the same; remove one of them";
+        let message = "--deployment and --strategy name the same strategy; remove one of them";
         return Err(usage(message.to_owned()));
     }
     Ok(())

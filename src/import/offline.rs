@@ -58,7 +58,7 @@ pub(super) fn note(targets: &[FleetTarget], why: &str) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{} of {} are offline in every run, because {why}: {}; column `offline` of clusters.csv says so",
+        "{} of {} are offline in every run, because {why}: {}; see column `offline` of clusters.csv",
         names.len(),
         targets.len(),
         some_of(&names)

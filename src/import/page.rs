@@ -165,7 +165,7 @@ fn head(page: &mut Page, draft: &ExperimentDraft, name: &str, files: &FileNames)
         "default"
     };
     let question = format!(
-        "How does the {which} strategy roll the release out to {}, and which pace can the registry bear?",
+        "How does the {which} strategy roll the release out to {}, and which pace can the registry sustain?",
         draft.fleet.in_words
     );
     page.line(0, &format!("question: {}", quoted(&question)));
@@ -277,7 +277,7 @@ fn release_image(page: &mut Page, at: usize, image: &ImportedImage, names: &Imag
     let (all, new) = sizes(image);
     page.comment(
         4,
-        &format!("{all} of layers, {new} of them not in the version before."),
+        &format!("{all} of layers, {new} of them not in the previous version."),
     );
     page.line(4, &format!("- name: {}", quoted(&image.name)));
     page.line(6, &format!("manifest: {}", quoted(&names.new)));
@@ -375,7 +375,7 @@ fn sweep_and_plan(page: &mut Page, product: &str, sweep: &PaceSweep) {
     page.comment(
         0,
         "The answer is the fastest setting with which the registry's link is full for less than 6 minutes of any hour. \
-         Replace this by limits of your own.",
+         Replace this with your own limits.",
     );
     page.line(0, "plan: {limits: [egress_busiest_hour_share < 10%]}");
 }

@@ -85,8 +85,8 @@ fn notes_on_windows(source: &Arc<Source>) -> Vec<String> {
         }
         if !names.is_empty() {
             notes.push(format!(
-                "{}: the windows of {kind} {} are not imported: name a file with them by {setting}, and give `startsAt` a \
-                 date",
+                "{}: the windows of {kind} {} are not imported: name a file with them in {setting}, and give \
+                 `startsAt` a date",
                 source.name,
                 some_of(&names)
             ));

@@ -1,9 +1,8 @@
 //! The kind of site of imported clusters, which determines their links.
 //!
-//! No export contains the links, but a cluster may indicate its kind of site: by the address of its API server if a
-//! cloud provider assigned it, by a cloud label, or by a label like `site: dc`. These words are a guess, so the
-//! summary lists the kinds that were found. Left out: the exact links, which can be set in the columns of the table of
-//! clusters.
+//! A cluster may indicate it: by the address of its API server, which cloud providers assign, by a label of a cloud,
+//! or by a label like `site: dc`. These words are a guess, so the summary lists the kinds that were found. Left out:
+//! the exact links, which can be set in the columns of the table of clusters.
 
 use std::collections::BTreeMap;
 
@@ -211,12 +210,13 @@ fn of_some(kinds: &[Option<SiteKind>], has_cloud_nodes: bool) -> FoundSite {
         .join(", ");
     let others = match kinds.iter().filter(|kind| kind.is_none()).count() {
         0 => String::new(),
-        count => format!("; those of the other {count} are of {of_rest}"),
+        count => format!("; for the other {count}, those of {of_rest}"),
     };
     FoundSite {
         kind,
         note: format!(
-            "the links are of the kind of site that labels and addresses show: {counts} (column `site` in clusters.csv){others}"
+            "links follow the kind of site that labels and addresses indicate: {counts} (column `site` in \
+             clusters.csv){others}"
         ),
     }
 }
@@ -274,7 +274,8 @@ mod tests {
         let (rest, sites, note) = kinds(&[&aks, &shop, &dc], false);
         let expected = vec![Some(SiteKind::Cloud), None, Some(SiteKind::DataCentre)];
         assert_eq!((rest, sites), (SiteKind::Branch, expected));
-        let words = "labels and addresses show: 1 cloud, 1 data-centre (column `site` in clusters.csv); those of the other 1 are of branch";
+        let words = "labels and addresses indicate: 1 cloud, 1 data-centre (column `site` in clusters.csv); for the \
+            other 1, those of branch";
         assert!(note.contains(words), "{note}");
         let (rest, sites, note) = kinds(&[&shop], true);
         assert_eq!((rest, sites), (SiteKind::Cloud, vec![None]), "{note}");

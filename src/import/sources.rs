@@ -160,7 +160,7 @@ impl Texts {
         };
         if let Some(known) = self.read.get(path) {
             if is_stdin {
-                let help = "save the others as files, and name these".to_owned();
+                let help = "save the others to files, and name the files".to_owned();
                 return Err(problem(&name, "standard input can be read only once", help));
             }
             return Ok(Arc::clone(known));

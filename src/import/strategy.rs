@@ -93,7 +93,7 @@ pub(super) fn in_file(
     if let Some((_, (second, _))) = found.next() {
         let problem = second.problem("", "the file has two strategies");
         let help = format!(
-            "keep the one that is rolled out, or name it alone: {}",
+            "keep the one that is rolled out, or name only that one: {}",
             written(expected.command)
         );
         return Err(vec![problem.with_help(help)]);

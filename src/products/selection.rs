@@ -23,7 +23,7 @@ pub(crate) fn why_none(selector: &LabelSelector, clusters: &[&Labels]) -> String
             return match known.is_empty() {
                 true => "no cluster has any label".to_owned(),
                 false => format!(
-                    "no cluster has the label `{key}`; there are {}",
+                    "no cluster has the label `{key}`; existing labels are {}",
                     some_of(&known)
                 ),
             };

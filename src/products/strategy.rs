@@ -66,7 +66,7 @@ pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
     /// # Errors
     /// Returns the reason why the strategy does not support the action.
     fn takes(&self, _change: &Change) -> Result<(), String> {
-        Err("its rollouts take no acts of people".to_owned())
+        Err("no changes by people are supported".to_owned())
     }
 
     /// Returns people's actions in the strategy's own settings, with their times since the release, for a controller

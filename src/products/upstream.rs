@@ -32,12 +32,11 @@ const FOLDER: &str = "target/controllers";
 const FOLDER_VARIABLE: &str = "FLEETSIM_CONTROLLERS";
 
 /// The advice if a program does not exist.
-const BUILD: &str =
-    "build it with `controllers/build`, or name its folder with FLEETSIM_CONTROLLERS";
+const BUILD: &str = "build it with `controllers/build`, or set FLEETSIM_CONTROLLERS to its folder";
 
 /// The advice if KubeFleet's program does not exist. Its Go module is not in the module proxy.
-const WITHOUT_MODULE: &str = "`controllers/build` does not make it, because KubeFleet's Go module cannot be \
-                              downloaded; name the folder of your own build with FLEETSIM_CONTROLLERS, or use \
+const WITHOUT_MODULE: &str = "`controllers/build` does not build it, because KubeFleet's Go module cannot be \
+                              downloaded; set FLEETSIM_CONTROLLERS to the folder of your own build, or use \
                               `controller: native`, which follows recordings of KubeFleet's controllers";
 
 /// Time limit for an answer, in real time. A controller with thousands of clusters may take minutes to start.
@@ -158,7 +157,7 @@ impl<'f> Program<'f> {
                 continue;
             }
             let message = format!(
-                "`{key}` has no effect with `controller: upstream`, which reads `{file}` alone"
+                "`{key}` has no effect with `controller: upstream`, which reads only `{file}`"
             );
             let place = match Path::parse(&key) {
                 Ok(key) => path.then(&key),

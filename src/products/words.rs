@@ -5,8 +5,8 @@ use crate::rollout::RuleSet;
 /// Describes the rules that a strategy follows.
 pub(crate) const fn by(rules: RuleSet) -> &'static str {
     match rules {
-        RuleSet::Shipped => "by the rules that ship",
-        RuleSet::Documented => "by the rules that its documentation describes",
+        RuleSet::Shipped => "as shipped",
+        RuleSet::Documented => "as documented",
     }
 }
 

@@ -94,8 +94,8 @@ pub(crate) enum PublishedRevision {
 /// Maximum number of labels in the changes of all variants. Each label took 245 bytes in 100,000 clusters.
 const MOST_LABELS: usize = 5_000_000;
 
-const NO_ACT: &str =
-    "a change has one of `approve`, `delete`, `deselect`, `edit`, `relabel`, `release` and `stop`";
+const NO_ACT: &str = "a change must have one of `approve`, `delete`, `deselect`, `edit`, `relabel`, `release` and \
+                      `stop`";
 
 impl Checker<'_> {
     /// Returns people's actions in this strategy's rollouts, ordered by time since the release.
@@ -128,10 +128,11 @@ impl Checker<'_> {
             let path = Path::of("changes").index(index);
             for act in self.acts(change, &path, world, &mut labels) {
                 if let Err(reason) = strategy.takes(&act) {
-                    let help = "name the strategies that take it with `strategy`, or remove it";
+                    let help =
+                        "set `strategy` to one that supports this change, or remove the change";
                     self.report(
                         &path,
-                        format!("`{name}` does not take this change: {reason}"),
+                        format!("`{name}` does not support this change: {reason}"),
                         help,
                     );
                     break;
@@ -155,7 +156,7 @@ impl Checker<'_> {
             self.strategy_name(&path, change.strategy.as_ref(), strategies);
             if change.after >= horizon {
                 let message = format!(
-                    "the change is at {}, and runs end at {}",
+                    "the change is at {}, but runs end at {}",
                     change.after, horizon
                 );
                 self.report(
@@ -187,7 +188,7 @@ impl Checker<'_> {
                 self.report(
                     &path,
                     NO_ACT,
-                    "write e.g. `{after: 30 min, stop: true}`, and one entry for each act",
+                    "write e.g. `{after: 30 min, stop: true}`, and one entry for each change",
                 );
             }
         }
@@ -223,7 +224,7 @@ impl Checker<'_> {
         if change.release == Some(PublishedRevision::Installed)
             && world.world.release == ReleaseKind::Initial
         {
-            let message = "before a first deployment no revision is installed";
+            let message = "no revision is installed before a first deployment";
             self.report(
                 &path.key("release"),
                 message,
@@ -259,10 +260,10 @@ impl Checker<'_> {
             *self.changed_labels += labels[cluster].len();
             if *self.changed_labels > MOST_LABELS {
                 let message = format!(
-                    "changes of labels have more than {} in all: each has all labels of each of its clusters",
+                    "all label changes together set more than {}: each change counts all labels of its clusters",
                     counted(MOST_LABELS, "label")
                 );
-                let help = "change labels of fewer clusters, or write fewer changes";
+                let help = "change the labels of fewer clusters, or write fewer changes";
                 self.report(path, message, help);
                 return None;
             }

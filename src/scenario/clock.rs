@@ -220,16 +220,14 @@ const fn is_outside_of_time(c: char) -> bool {
 fn until(end: ClockTime, start: Option<&StartTime>) -> Result<SimDuration, MeasureError> {
     let Some(start) = start else {
         return Err(MeasureError {
-            message: format!(
-                "`{end}` is a time of day, and the rollout has no time at which it starts"
-            ),
+            message: format!("`{end}` is a time of day, but the rollout has no start time"),
             help: "add e.g. `startsAt: 22:00` to the experiment, or write a duration such as `8h`"
                 .to_owned(),
         });
     };
     start.until(end).ok_or_else(|| MeasureError {
         message: format!(
-            "`{end}` has a day of the week, and `startsAt: {}` has none",
+            "`{end}` has a day of the week, but `startsAt: {}` has none",
             start.clock
         ),
         help: "add the day to `startsAt`, e.g. `Fri 22:00`, or remove it from the limit".to_owned(),
@@ -346,12 +344,12 @@ mod tests {
             (
                 "completion < 06:00",
                 None,
-                "`06:00` is a time of day, and the rollout has no time at which it starts",
+                "`06:00` is a time of day, but the rollout has no start time",
             ),
             (
                 "completion < Mon 06:00",
                 Some("22:00"),
-                "`Mon 06:00` has a day of the week, and `startsAt: 22:00` has none",
+                "`Mon 06:00` has a day of the week, but `startsAt: 22:00` has none",
             ),
             (
                 "completion < 25:00",

@@ -148,7 +148,7 @@ impl Checker<'_> {
     fn pieces(&mut self, path: &Path, defaults: PiecesSpec) -> PiecesSpec {
         let pieces = self.over(path, defaults, &[]);
         if pieces.connections < 2 {
-            let help = "with fewer, a piece would pass from peer to peer in a single row";
+            let help = "with fewer, a piece would pass along a single chain of peers";
             self.report(&path.key("connections"), "must be at least 2", help);
         }
         if pieces

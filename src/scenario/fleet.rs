@@ -143,7 +143,7 @@ impl Checker<'_> {
             self.report(
                 &path,
                 message,
-                "let the names of groups and inventory differ",
+                "use different names in groups and in the inventory",
             );
         }
         let nodes: f64 = clusters.iter().map(|cluster| cluster.nodes.mean()).sum();

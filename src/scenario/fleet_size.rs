@@ -51,7 +51,7 @@ impl Checker<'_> {
             None => GroupSize::ByName,
             Some(CountOrPercent::Count(count)) => GroupSize::Count(u64::from(count)),
             Some(CountOrPercent::Percent(share)) => {
-                let message = format!("nothing says of how many clusters this is {share}%");
+                let message = format!("{share}% needs the size of the fleet");
                 let help =
                     "write the size of the fleet at the top of the file, e.g. `clusters: 1000`";
                 let path = Path::of("fleet").index(index).key("clusters");
@@ -74,7 +74,7 @@ impl Checker<'_> {
         for (index, group) in groups.iter().enumerate() {
             let Some(CountOrPercent::Percent(share)) = group.clusters else {
                 let message = format!(
-                    "this group is not a share of the {all} clusters that the file asks for"
+                    "this group is not a share of the {all} clusters that the file requests"
                 );
                 let help = "write e.g. `{name: \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out";
                 self.report(&fleet.index(index), message, help);
@@ -83,7 +83,7 @@ impl Checker<'_> {
             shares.push(u64::from(share));
         }
         if shares.is_empty() {
-            let message = "no group of `fleet` takes a share of these clusters";
+            let message = "no group of `fleet` has a share of these clusters";
             let help = "write e.g. `fleet: [{name: \"store-{0001..}\", clusters: 100%}]`";
             self.report(&top, message, help);
             return None;
@@ -91,7 +91,11 @@ impl Checker<'_> {
         let sum: u64 = shares.iter().sum();
         if sum != 100 {
             let message = format!("the shares of the groups add up to {sum}%");
-            self.report(&fleet, message, "let the groups' `clusters` add up to 100%");
+            self.report(
+                &fleet,
+                message,
+                "make the groups' `clusters` add up to 100%",
+            );
             return None;
         }
         Some(shares)
@@ -116,7 +120,7 @@ impl Checker<'_> {
         let names = match (size, names::is_open(name)) {
             (GroupSize::Wrong, _) => return None,
             (GroupSize::ByName, true) => {
-                let message = format!("nothing says how many clusters `{name}` is");
+                let message = format!("the range in `{name}` has no end");
                 let help = "write `clusters: 900` next to it, or an end such as `{001..900}`";
                 self.report(&path.key("name"), message, help);
                 return None;
@@ -134,7 +138,7 @@ impl Checker<'_> {
         match names {
             Ok(names) => Some(names),
             Err(message) => {
-                let help = "a group's name may hold ranges such as `{001..900}`";
+                let help = "a group's name may contain ranges such as `{001..900}`";
                 self.report(&path.key("name"), message, help);
                 None
             }

@@ -57,14 +57,14 @@ impl Checker<'_> {
         if strategies.is_empty() && self.is_untouched(&path) {
             let help =
                 "write e.g. `strategies: {shipped: {rancherFleet: {}}, bound: {allAtOnce: {}}}`";
-            self.report(&path, "there is no strategy to run", help);
+            self.report(&path, "the experiment has no strategy to run", help);
         }
         for name in strategies {
             let is_plain = name
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
             if name.is_empty() || !is_plain {
-                let message = format!("`{name}` is no name for a strategy");
+                let message = format!("invalid strategy name `{name}`");
                 self.report(&path.key(name), message, "use letters, digits, `-` and `_`");
             }
         }
@@ -105,7 +105,7 @@ impl Checker<'_> {
             let help = "write up to 63 lowercase letters, digits and `-`, e.g. `max-unavailable`";
             self.report(
                 &Path::of("name"),
-                format!("`{name}` is no name for an experiment"),
+                format!("invalid experiment name `{name}`"),
                 help,
             );
         }
@@ -145,8 +145,12 @@ impl Checker<'_> {
 
     pub(super) fn horizon(&mut self, file: &ExperimentFile) {
         if file.horizon.is_zero() {
-            let help = "write when a run is given up, e.g. `24h`";
-            self.report(&Path::of("horizon"), "nothing happens in no time", help);
+            let help = "write the time after which a run is stopped, e.g. `24h`";
+            self.report(
+                &Path::of("horizon"),
+                "`horizon` must be greater than 0",
+                help,
+            );
         }
     }
 
@@ -160,21 +164,20 @@ impl Checker<'_> {
             }
         }
         let (message, help) = if variants > MOST_VARIANTS {
-            let help = format!(
-                "at most {MOST_VARIANTS} are run; take values away, or split the experiment"
-            );
-            (format!("the sweep makes {variants} variants"), help)
+            let help =
+                format!("at most {MOST_VARIANTS} are run; remove values, or split the experiment");
+            (format!("the sweep creates {variants} variants"), help)
         } else if worlds > 1 && worlds.saturating_mul(clusters) > MOST_CLUSTERS_IN_ALL {
             let help = format!(
-                "at most {MOST_CLUSTERS_IN_ALL} clusters are kept in all; split the experiment"
+                "at most {MOST_CLUSTERS_IN_ALL} clusters are simulated in total; split the experiment"
             );
             (
-                format!("the sweep makes {worlds} worlds of {clusters} clusters"),
+                format!("the sweep creates {worlds} worlds of {clusters} clusters"),
                 help,
             )
         } else if variants.saturating_mul(clusters) > MOST_TARGETS_IN_ALL {
             let help = format!(
-                "at most {MOST_TARGETS_IN_ALL} clusters of all variants are kept; split the experiment"
+                "at most {MOST_TARGETS_IN_ALL} clusters of all variants are simulated; split the experiment"
             );
             (format!("{variants} variants of {clusters} clusters"), help)
         } else {

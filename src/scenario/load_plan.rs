@@ -264,7 +264,7 @@ impl Checker<'_> {
                 .map_or("plain", |variant| variant.strategy.as_str());
             let help = format!(
                 "write e.g. `plan: {{search: {{strategies.{name}.rancherFleet.maxUnavailable: {{from: 1%, to: 100%, \
-                 steps: 20}}}}}}`, sweep such a setting, or give several strategies"
+                 steps: 20}}}}}}`, sweep such a setting, or write several strategies"
             );
             self.report(&Path::of("plan"), message, &help);
         }

@@ -129,7 +129,8 @@ impl ExperimentSource {
             Ok(source) => source,
             Err(message) => {
                 // If the file exists, the error message already contains the fix.
-                let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
+                let help =
+                    format!("EXPERIMENT must be a folder with `{FILE}`, or an experiment file");
                 let problem = Problem::of_file(&path.display().to_string(), message);
                 return Err(Box::new(
                     problem.with_optional_help((!path.is_file()).then_some(help)),
@@ -139,7 +140,7 @@ impl ExperimentSource {
         files.copy_whole(name);
         let tree = tree::parse(&source)?;
         if tree.is_empty() {
-            let help = "docs/experiment-format.md has an example to begin with";
+            let help = "start from the example in docs/experiment-format.md";
             let problem = source.at(0..0, "", "the file is empty");
             return Err(Box::new(problem.with_help(help)));
         }
@@ -405,14 +406,14 @@ impl Loader {
         for value in &self.set {
             if axes.iter().any(|axis| axis.path.overlaps(&value.path)) {
                 let message = format!(
-                    "`{}` has values of its own in the file's sweep or search",
+                    "`{}` also has values in the file's sweep or search",
                     value.path
                 );
                 let problem = self
                     .source
                     .at(value.key_at.clone(), value.path.to_string(), message);
                 self.problems
-                    .push(problem.with_help("take `--set` away, or take the path out of the file"));
+                    .push(problem.with_help("remove `--set`, or remove the path from the file"));
             }
         }
         axes

@@ -95,7 +95,7 @@ impl Loader {
         let path = Path::parse(written).unwrap_or_default();
         let [Step::Key(top), Step::Key(strategy)] = path.0.as_slice() else {
             return Err(WordedProblem::new(
-                format!("`auto` searches a whole strategy, and `{written}` is not one"),
+                format!("`auto` searches a whole strategy, but `{written}` is not one"),
                 "write `strategies.NAME: auto`, or the values of this setting",
             ));
         };

@@ -38,7 +38,7 @@ impl Checker<'_> {
             if named.name == FIRST {
                 let message = format!("`{FIRST}` is the name of the first registry in results");
                 let path = list.index(index).key("name");
-                self.report(&path, message, "give this one another name");
+                self.report(&path, message, "use another name for this one");
             }
         }
         let mut registries = written.to_vec();
@@ -195,7 +195,7 @@ impl Checker<'_> {
                 .any(|key| self.is_set(&path.key(key)));
             if window.down && shares {
                 let help =
-                    "write `down: true` alone, or the remaining shares of `egress` and `requests`";
+                    "write only `down: true`, or the remaining shares of `egress` and `requests`";
                 self.report(
                     &path.key("down"),
                     "a registry that is down sends and answers nothing",
@@ -252,7 +252,7 @@ fn read_series(
             .last()
             .is_some_and(|(last, _)| SimDuration::from_secs_f64(since) < *last);
         if since < 0.0 || is_earlier {
-            let message = "a row must not be earlier than the one before it";
+            let message = "a row must not be earlier than the previous row";
             return Err(series.wrong(&record, 0, message));
         }
         steps.push((SimDuration::from_secs_f64(since), rate));
@@ -409,7 +409,7 @@ mod tests {
             (
                 "t,v\n0,\"5\n",
                 None,
-                "s.csv:2:3: a quote that opens a cell must be closed",
+                "s.csv:2:3: a quoted cell must end with a quote",
             ),
             ("t,v\n", None, "s.csv:1:1: the file has no rates"),
         ] {

@@ -82,7 +82,7 @@ fn path_and_value(key: &str, value: &str, others: &[SetValue]) -> Result<(Path, 
     }
     if let Some(other) = others.iter().find(|other| other.path.overlaps(&path)) {
         let other = &other.path;
-        return Err(format!("`{other}` is set, too: keep one of the two"));
+        return Err(format!("`{other}` is also set: keep one of the two"));
     }
     match tree::parse(&Arc::new(Source::new("", value))) {
         Ok(node) => Ok((path, node)),

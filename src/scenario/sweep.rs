@@ -156,7 +156,7 @@ fn check_path(axis: &Axis, strategies: &[&str]) -> Result<(), WordedProblem> {
         && is_setting_of_experiment(top)
     {
         return Err(WordedProblem::new(
-            format!("`{top}` is of the whole experiment and cannot vary"),
+            format!("`{top}` applies to the whole experiment and cannot vary"),
             "sweep a setting of the world or of a strategy",
         ));
     }
@@ -164,7 +164,7 @@ fn check_path(axis: &Axis, strategies: &[&str]) -> Result<(), WordedProblem> {
     if is_strategy || axis.path == Path::of("strategies") {
         return Err(WordedProblem::new(
             "a strategy as a whole cannot be swept",
-            "write another entry of `strategies` instead, or sweep a setting inside of one",
+            "write another entry of `strategies` instead, or sweep a setting inside one",
         ));
     }
     if let Some(strategy) = axis.strategy()
@@ -331,7 +331,7 @@ sweep:
             ("registry.egress: [1, 1]", "the value `1` appears twice"),
             (
                 "seed: [1, 2]",
-                "`seed` is of the whole experiment and cannot vary",
+                "`seed` applies to the whole experiment and cannot vary",
             ),
             ("strategies.a: [1]", "a strategy as a whole cannot be swept"),
             (

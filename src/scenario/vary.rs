@@ -127,7 +127,7 @@ impl VariedConstant {
 }
 
 impl VariedExperiment {
-    /// Reads and checks an experiment, and finds the constants that it uses.
+    /// Reads and checks an experiment, and finds the constants used in it.
     ///
     /// # Errors
     /// Returns all problems, with positions and fixes.
@@ -157,7 +157,7 @@ impl VariedExperiment {
         constants::product_of(&self.loader.tree, strategy).map(|product| product.key)
     }
 
-    /// Returns the constants that the experiment uses.
+    /// Returns the constants used in it.
     #[must_use]
     pub fn constants(&self) -> &[VariedConstant] {
         &self.constants

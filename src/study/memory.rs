@@ -46,7 +46,7 @@ pub struct MemoryEstimate {
 /// The error if a study needs more memory than allowed, even with a single run at a time.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
-    "it takes about {needed} of memory with one run at a time, and the limit is {most}; the largest part is {} for {}",
+    "it takes about {needed} of memory with one run at a time, but the limit is {most}; the largest part is {} for {}",
     Bytes::new(largest.bytes as u64),
     largest.of
 )]
@@ -304,7 +304,7 @@ mod tests {
             assert_eq!(within(most).expect("one fits"), expected, "{most}");
         }
         let refused = within(59).expect_err("tables take 50").to_string();
-        let expected = "it takes about 60 B of memory with one run at a time, and the limit is 59 B; \
+        let expected = "it takes about 60 B of memory with one run at a time, but the limit is 59 B; \
                         the largest part is 50 B for tables";
         assert_eq!(refused, expected);
     }

@@ -207,7 +207,7 @@ fn a_product_that_cannot_have_a_failure_says_what_to_write_instead() {
             "Argo CD's proposal",
             "timeout",
             [
-                "the proposal does not say what follows from a failed sync",
+                "the proposal does not say what happens after a failed sync",
                 "faults.apply[0].kind",
                 "help: write the steps as `argoCd`, whose failed syncs are simulated",
             ],

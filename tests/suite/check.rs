@@ -29,7 +29,7 @@ fn a_strategy_that_the_documentation_describes_differently_is_reported_once() {
         "strategies:\n  git: {rancherFleet: {maxUnavailable: 10%}}\n  told: {rancherFleet: {maxUnavailable: 10%, rules: documented}}\n\
          sweep: {strategies.git.rancherFleet.maxUnavailable: [10%, 20%]}\n",
     );
-    let difference = "warning: git maxUnavailable=10%: the code that ships differs from the documentation\n  \
+    let difference = "warning: git maxUnavailable=10%: the released code differs from the documentation\n  \
                       code:           maxUnavailable 10 of 100 clusters; ";
     assert!(found.contains(difference), "{found}");
     assert!(

@@ -117,7 +117,7 @@ fn no_error_quotes_a_file_outside_the_experiment() {
                 "{part} with {content}: {printed}"
             );
             withheld += usize::from(printed.contains(
-                "the file's text is not shown, because it is outside of the experiment's folder",
+                "the file's text is not shown, because it is outside the experiment's folder",
             ));
         }
     }
@@ -236,7 +236,7 @@ fn only_files_that_git_tracks_and_does_not_ignore_are_quoted() {
     for name in ["nested/c.hidden", "nested/seen.json"] {
         fs::write(shop.join(name), content).expect("written");
     }
-    let outside_folder = "it is outside of the experiment's folder and git does not track it";
+    let outside_folder = "it is outside the experiment's folder and git does not track it";
     for (name, why) in [
         ("own.json", None),
         ("new.json", None),
@@ -269,7 +269,7 @@ fn only_files_that_git_tracks_and_does_not_ignore_are_quoted() {
         .expect("run");
     let printed = text(&output.stderr);
     assert!(
-        printed.contains("git does not say whether it ignores it") && !printed.contains(SECRET),
+        printed.contains("git did not report whether it ignores it") && !printed.contains(SECRET),
         "{printed}"
     );
 }

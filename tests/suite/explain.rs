@@ -100,7 +100,7 @@ strategies: {{stock: {{rancherFleet: {{maxUnavailable: 2}}}}}}
 "
         )
     };
-    let words = "first deployments: 100 of 100 clusters run nothing yet, and maxUnavailable holds none of them back; \
+    let words = "first deployments: 100 of 100 clusters run nothing yet, and maxUnavailable does not limit them; \
                  each pass creates up to 50";
     assert!(explained(&experiment("initial")).contains(words));
     assert!(!explained(&experiment("update")).contains("first deployments: "));

@@ -220,7 +220,7 @@ fn a_process_must_let_simulated_time_advance() {
         "",
     );
     // The limit is 10,000 answers, and one for each of six targets.
-    let wanted = "time must move on: 10006 answers in a row without news took ";
+    let wanted = "time must advance: 10006 consecutive answers without news took ";
     assert!(message.contains(wanted), "{message}");
     for ends in [
         "'completed': 2",

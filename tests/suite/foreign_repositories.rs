@@ -240,7 +240,7 @@ fn an_experiment_of_a_revision_only_reads_files_of_that_revision() {
         (absolute.as_str(), "only files of the revision are read"),
         (
             "../../creds.json",
-            "`shop/../../creds.json` is outside of the repository",
+            "`shop/../../creds.json` is outside the repository",
         ),
         (
             "link.json",

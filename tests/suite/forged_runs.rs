@@ -299,7 +299,7 @@ fn without_a_private_folder_a_study_is_simulated_and_reports_that_nothing_is_sav
 
     fs::remove_dir_all(user.state()).expect("removed");
     fs::write(user.state(), "").expect("written");
-    goes_on_without_saving(&user, "there is no folder for saved runs", &saved);
+    goes_on_without_saving(&user, "no folder for saved runs is available", &saved);
 
     // The runs of a shard are in its file nevertheless.
     for shard in ["1/2", "2/2"] {

@@ -264,7 +264,7 @@ fn every_image_file_has_an_expected_outcome() {
 fn the_error_for_an_index_lists_its_platforms() {
     let error = in_an_experiment("index-of-attestations").expect_err("an index");
     assert!(
-        error.contains("an index without the manifest of a platform"),
+        error.contains("an index without a manifest for any platform"),
         "{error}"
     );
 }
@@ -285,7 +285,7 @@ fn explain_counts_a_repeated_layer_once() {
         "{explained}"
     );
     assert!(
-        explained.contains("one pull by every node: 1.02 GB"),
+        explained.contains("if every node pulls once: 1.02 GB"),
         "{explained}"
     );
 }

@@ -345,7 +345,7 @@ fn a_git_repo_decides_which_clusters_are_targets() {
     }
     let refused = of_git_repo("kind: Bundle\n").expect_err("another kind");
     assert!(
-        refused.contains("the file must be a GitRepo, and this is a Bundle"),
+        refused.contains("the file must be a GitRepo, but this is a Bundle"),
         "{refused}"
     );
 }

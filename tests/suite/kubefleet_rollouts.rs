@@ -497,7 +497,7 @@ fn explain_prints_stages_limits_tasks_and_warnings() {
             "update",
             "{kubeFleetStaged: {file: strategy.yaml, approvals: {after: 20 min}}}"
         ),
-        "KubeFleet's staged update run, by the rules that ship
+        "KubeFleet's staged update run, as shipped
   stage   clusters  maxConcurrency  before    after          first clusters
   canary        20               5  -         TimedWait 10m  c-01, c-02, c-03
   early        180              36  -         Approval       e-001, e-002, e-003
@@ -523,7 +523,7 @@ fn explain_prints_stages_limits_tasks_and_warnings() {
     );
     assert_eq!(
         rolling,
-        "KubeFleet's rolling update, by the rules that its documentation describes
+        "KubeFleet's rolling update, as documented
   maxUnavailable 100 and maxSurge 250 of 1000 clusters; an update begins with 100 clusters; in 10 waves or more; \
          looks again every 30 s
 "
@@ -596,12 +596,12 @@ fn invalid_configuration_is_refused_with_its_line_and_the_products_reason() {
         (
             "{kubeFleetStaged: {stages: [{name: all, labelSelector: {}, beforeStageTasks: [{type: Approval}]}]}}",
             "experiment.yaml:16:",
-            "stages[0].beforeStageTasks[0]: no time is set at which this approval is given",
+            "stages[0].beforeStageTasks[0]: this approval has no time",
         ),
         (
             "{kubeFleetStaged: {file: strategy.yaml}}",
             "strategy.yaml:13:",
-            "spec.stages[1].afterStageTasks[0]: no time is set at which this approval is given",
+            "spec.stages[1].afterStageTasks[0]: this approval has no time",
         ),
         (
             "{kubeFleetStaged: {file: strategy.yaml, approvals: {after: 10}}}",
@@ -626,7 +626,7 @@ fn invalid_configuration_is_refused_with_its_line_and_the_products_reason() {
         (
             "{kubeFleetStaged: {file: typed.yaml}}",
             "typed.yaml:4:",
-            "spec.stages[0].labelSelector: must be a map, and this is a list",
+            "spec.stages[0].labelSelector: must be a map, but this is a list",
         ),
         (
             "{kubeFleetStaged: {file: other.yaml}}",

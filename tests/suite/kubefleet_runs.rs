@@ -370,7 +370,7 @@ fn invalid_runs_are_refused_with_their_line_and_a_fix() {
         (
             "runs: [{file: other.yaml}]",
             "other.yaml:3:",
-            "the run is of the strategy `by-zone`",
+            "the run uses the strategy `by-zone`",
         ),
         (
             "runs: [{file: kind.yaml}]",
@@ -406,7 +406,7 @@ fn invalid_runs_are_refused_with_their_line_and_a_fix() {
         (
             "runs: [{after: 5 min, states: [{after: 1 min, state: Stop}]}]",
             "experiment.yaml:13:",
-            "states must be in the order of time",
+            "states must be in chronological order",
         ),
         (
             "runs: [{}, {name: run}]",

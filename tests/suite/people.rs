@@ -181,7 +181,7 @@ fn an_edit_must_be_of_the_strategys_object() {
         (
             staged,
             "{stages: 5}",
-            "no spec of a ClusterStagedUpdateStrategy",
+            "is not a valid spec of a ClusterStagedUpdateStrategy",
         ),
         (
             "{argoCdProposal: {}}",
@@ -196,7 +196,7 @@ fn an_edit_must_be_of_the_strategys_object() {
         (
             "{rancherFleet: {}}",
             "{maxUnavailable: 1}",
-            "takes `stop` and `relabel`",
+            "supports `stop` and `relabel`",
         ),
     ] {
         let found = refused(strategy, edit);
@@ -450,12 +450,12 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
         (
             "{allAtOnce: {}}",
             "[{after: 1 min}]",
-            "a change has one of `approve`, `delete`, `deselect`,",
+            "a change must have one of `approve`, `delete`, `deselect`,",
         ),
         (
             "{allAtOnce: {}}",
             "[{after: 1 min, stop: true, release: new}]",
-            "one entry for each act",
+            "one entry for each change",
         ),
         (
             "{allAtOnce: {}}",
@@ -471,7 +471,7 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
         (
             "{batches: {size: 1}}",
             "[{after: 1 min, release: installed}]",
-            "`s` does not take this change",
+            "`s` does not support this change",
         ),
         (
             "{argoCd: {}}",
@@ -491,7 +491,7 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
         (
             "{cloudFoundry: {}}",
             "[{after: 1 min, stop: true}]",
-            "its rollouts take no acts of people",
+            "no changes by people are supported",
         ),
     ];
     for (strategy, changes, wanted) in cases {

@@ -628,7 +628,7 @@ fn explain_prints_the_steps_of_an_application_set_in_numbers() {
   note: step 3: maxUpdate 0 limits nothing, because earlier steps contain all its applications
   note: step 5: maxUpdate 0 allows no sync; the step completes only when all are synced by hand
   note: syncPolicy.automated is switched off on every application: drift is not corrected, and only the steps sync a commit
-  note: the release changes parameters alone; on applications that are Synced and Healthy the rollout loses such a \
+  note: the release changes only parameters; on applications that are Synced and Healthy the rollout loses such a \
          change (argoproj/argo-cd#27949)
 "
     );

@@ -262,7 +262,7 @@ fn an_imported_experiment_contains_no_secrets() {
         let output = fleetsim(at).args(arguments).output().expect("run");
         assert!(output.status.success(), "{name}: {}", text(&output.stderr));
         assert!(
-            text(&output.stdout).contains("left out what is not simulated"),
+            text(&output.stdout).contains("left out fields that are not simulated"),
             "{name}: {}",
             text(&output.stdout)
         );

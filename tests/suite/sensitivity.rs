@@ -121,7 +121,7 @@ fn an_unknown_constant_is_rejected_with_a_list_of_known_constants() {
         .assert();
     let error = text(&call.code(2).get_output().stderr);
     assert!(
-        error.contains("`fleet.downlink` takes no part") && error.contains("fleet[*].downlink"),
+        error.contains("`fleet.downlink` is not used") && error.contains("fleet[*].downlink"),
         "{error}"
     );
     let known = experiment("uncertainty: {known: [\"fleet[*].downlink\", node.nik]}\n");

@@ -531,7 +531,7 @@ fn missing_or_damaged_inputs_end_with_exit_code_2() {
         "line 2 has an invalid byte; save the file as UTF-8",
     );
     assert!(
-        !error.contains("EXPERIMENT is a folder"),
+        !error.contains("EXPERIMENT must be a folder"),
         "the path is right: {error}"
     );
 }
@@ -545,10 +545,10 @@ fn forged_numbers_of_shards_are_detected_before_shards_are_collected() {
     let folder = at.join("shards/1-of-2");
     let original = fs::read(folder.join("provenance.json")).expect("readable");
     for (field, number, part) in [
-        ("round", u32::MAX, "does not number its shard"),
-        ("round", 0, "does not number its shard"),
-        ("of", 0, "does not number its shard"),
-        ("number", 3, "does not number its shard"),
+        ("round", u32::MAX, "has an invalid shard number"),
+        ("round", 0, "has an invalid shard number"),
+        ("of", 0, "has an invalid shard number"),
+        ("number", 3, "has an invalid shard number"),
         ("of", u32::MAX, "and 4294967274 more are missing"),
         ("round", 1000, "and 1979 more are missing"),
     ] {

@@ -233,7 +233,7 @@ fn combinations_of_values_are_limited_while_an_experiment_is_read() {
             "{name: 'c-{00001..20000}', labels: {a: b}}".to_owned(),
             RELEASE,
             relabels.as_str(),
-            "changes of labels have more than 5,000,000 labels in all",
+            "all label changes together set more than 5,000,000 labels",
         ),
         (
             format!("{MILLION}{others}"),

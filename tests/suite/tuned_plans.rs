@@ -282,7 +282,7 @@ fn the_program_writes_the_same_bytes_on_any_number_of_threads() {
     );
     for part in [
         "present, slower",
-        "The present setting of it is not on the front",
+        "The current setting of it is not on the front",
         "less time: it stages[0]",
     ] {
         assert!(told.contains(part), "{part}: {told}");

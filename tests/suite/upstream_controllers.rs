@@ -427,7 +427,7 @@ fn generators_that_argo_cds_own_controller_cannot_use_on_the_fleet_are_refused()
     let set = |generators: &str| SET.replace("[{clusters: {}}]", generators);
     let messages = refused(&set("[{git: {repoURL: x}}]"), &rings(2));
     assert!(
-        messages.contains("what the generator `git` finds is not in the fleet"),
+        messages.contains("the fleet has no data for the generator `git`"),
         "{messages}"
     );
     let behind = set("[{clusters: {}, selector: {matchLabels: {metadata.labels.ring: rest}}}]");
@@ -519,7 +519,7 @@ fn settings_that_the_products_controller_cannot_read_are_refused() {
     let messages =
         refused("{rancherFleet: {file: fleet.yaml, maxUnavailable: 1, controller: upstream}}");
     assert!(
-        messages.contains("`maxUnavailable` has no effect with `controller: upstream`, which reads `fleet.yaml` alone"),
+        messages.contains("`maxUnavailable` has no effect with `controller: upstream`, which reads only `fleet.yaml`"),
         "{messages}"
     );
 }

@@ -69,12 +69,12 @@ pub struct CheckedSelector {
 pub enum SelectorError {
     /// A key that is not a qualified name.
     #[error(
-        "`{0}` is not a label key: it is [prefix/]name, the name of up to 63 letters, digits, `-`, `_`, `.`"
+        "`{0}` is not a label key: use [prefix/]name, with a name of up to 63 letters, digits, `-`, `_` and `.`"
     )]
     BadKey(String),
     /// An invalid label value.
     #[error(
-        "`{0}` is not a label value: up to 63 letters, digits, `-`, `_`, `.`, ends being letters or digits"
+        "`{0}` is not a label value: use up to 63 letters, digits, `-`, `_`, `.`, with a letter or digit at both ends"
     )]
     BadValue(String),
     /// An operator that does not exist.
@@ -84,7 +84,7 @@ pub enum SelectorError {
     #[error("`{operator}` on `{key}` needs at least one value")]
     NoValues { key: String, operator: String },
     /// `Exists` or `DoesNotExist` with values.
-    #[error("`{operator}` on `{key}` takes no values")]
+    #[error("`{operator}` on `{key}` must not have values")]
     UselessValues { key: String, operator: String },
 }
 

@@ -213,14 +213,14 @@ fn no_objects(stream: &JsonStream) -> Box<Problem> {
     let text = &stream.head;
     if text.starts_with("LAST SEEN") || text.starts_with("NAMESPACE") {
         return stream.input.whole(
-            "this is the table that kubectl prints for people",
+            "this is kubectl's human-readable table",
             "add `-o json` to the command",
         );
     }
     if text.starts_with("apiVersion:") || text.starts_with("items:") || text.starts_with("---") {
         return stream.input.whole(
             "this is YAML; events are read as JSON",
-            "write the file again with `-o json`",
+            "rerun the command with `-o json`",
         );
     }
     stream.input.whole(

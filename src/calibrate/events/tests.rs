@@ -396,7 +396,7 @@ fn files_without_events_are_refused_with_the_fix() {
         ),
         (
             "LAST SEEN   TYPE   REASON\n2m   Normal   Pulled\n",
-            "events.json: this is the table that kubectl prints",
+            "events.json: this is kubectl's human-readable table",
         ),
         ("pull_s\n4\n", "events.json: the file has no JSON object"),
     ] {

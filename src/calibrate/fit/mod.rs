@@ -122,8 +122,8 @@ fn no_fit(sorted: &[f64], closest: Option<&FitRecord>) -> String {
     }
     if zeros > 0 {
         return format!(
-            "{zeros} of {count} values are 0, which no lognormal, Weibull or gamma distribution gives; the measured \
-             values are used as they are"
+            "{zeros} of {count} values are 0, which no lognormal, Weibull or gamma distribution produces; the \
+             measured values are used as they are"
         );
     }
     match closest {

@@ -96,7 +96,7 @@ impl RecordedRollout<'_> {
         let most = pulls.into_iter().max().unwrap_or(0);
         if most > MOST_PULLS_OF_NODE {
             return Err(format!(
-                "one node has {}; a prediction has at most {MOST_PULLS_OF_NODE} on a node",
+                "one node has {}; a prediction supports at most {MOST_PULLS_OF_NODE} on a node",
                 counted(most, "container")
             ));
         }
@@ -107,8 +107,8 @@ impl RecordedRollout<'_> {
             return Ok(());
         }
         Err(format!(
-            "the events have {} with {} on {}; a prediction has at most {MOST_IMAGES} images, {MOST_LAYERS} layers, and \
-             {MOST_ON_NODES} nodes times layers",
+            "the events have {} with {} on {}; a prediction supports at most {MOST_IMAGES} images, {MOST_LAYERS} \
+             layers, and {MOST_ON_NODES} nodes times layers",
             counted(images.len(), "image"),
             counted(layers, "layer"),
             counted(nodes, "node")

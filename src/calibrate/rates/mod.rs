@@ -439,7 +439,7 @@ impl RatesReport<'_> {
     fn held_value(&self, setting: &str, quantity: &str, value: String) -> CalibratedValue {
         CalibratedValue {
             value,
-            note: "these images do not determine it; the value that the fit used".to_owned(),
+            note: "not determined by these images; the value that the fit used".to_owned(),
             ..of_pulls(setting, quantity, self.pull_count(), self.source)
         }
     }
@@ -449,7 +449,7 @@ fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) ->
     let mut warnings = Vec::new();
     if knowledge == Knowledge::Sizes {
         warnings.push(
-            "rates: no image's layers are known, so download and unpacking have one rate together; add \
+            "rates: no image's layers are known, so download and unpacking share one rate; add \
              `--image IMAGE=manifest.json`, or `--image-name` for names that state them (see docs/calibrate.md)"
                 .to_owned(),
         );
@@ -457,7 +457,7 @@ fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) ->
     if groups.len() < 5 {
         let images = counted(groups.len(), "image");
         warnings.push(format!(
-            "rates: they rest on {images}; parameters that these do not determine keep the model's defaults"
+            "rates: they are based on {images}; parameters that these do not determine keep the model's defaults"
         ));
     }
     if record.median_error > MOST_ERROR {
@@ -522,7 +522,7 @@ impl RatesReport<'_> {
 
     fn parameters_of_layers(&self) -> Vec<RateParameter> {
         let Chosen { free, requests, .. } = &self.chosen;
-        let untold = "these images do not determine it; the default is kept";
+        let untold = "not determined by these images; the default is kept";
         let constant_note = if !free[CONSTANT] {
             untold
         } else if *requests == RequestTimes::default() {
@@ -552,7 +552,7 @@ impl RatesReport<'_> {
                 .named("download rate", "registry.perConnection", download_note),
         ];
         if let Some(FittedDisk { rate, buffer }) = self.chosen.disk() {
-            let note = format!("memory in front of it takes {:.1} GB", buffer / 1e9);
+            let note = format!("memory in front of it holds {:.1} GB", buffer / 1e9);
             let disk = FittedValue::without_interval("bytes/s", rate);
             parameters.push(disk.named("disk behind the memory", "node.disk", &note));
         }

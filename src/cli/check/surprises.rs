@@ -207,7 +207,7 @@ fn differences(experiment: &Experiment, width: usize) -> Vec<String> {
         };
         seen.push(&variant.strategy);
         let title = format!(
-            "warning: {}: the code that ships differs from the documentation",
+            "warning: {}: the released code differs from the documentation",
             variant.label
         );
         let source = format!(

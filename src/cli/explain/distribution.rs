@@ -86,12 +86,12 @@ fn way(world: &WorldSpec, new: Bytes, all: Bytes) -> Option<String> {
                 .to_owned()
         }
         DistributionKind::Spegel(_) => {
-            "Spegel, which can serve nothing: blobs are discarded after unpacking (`node.keepBlobs`)".to_owned()
+            "Spegel, which cannot serve anything: blobs are discarded after unpacking (`node.keepBlobs`)".to_owned()
         }
         DistributionKind::Pieces(pieces) => {
             let once = Bytes::new(new.get() * clusters);
             format!(
-                "a swarm per cluster and blob with {} seeds: {once} from the registry, one copy a cluster; a node \
+                "a swarm per cluster and blob with {} seeds: {once} from the registry, one copy per cluster; a node \
                  receives {} at most",
                 pieces.seeds, pieces.peer_in
             )
@@ -107,12 +107,12 @@ fn caches(world: &WorldSpec, cache: &CacheSpec, new: Bytes) -> String {
     };
     let once = Bytes::new(new.get() * places);
     let while_cold = match cache.coalesce {
-        Coalesce::None => "every request before a first copy is complete fetches another",
+        Coalesce::None => "every request before the first copy is complete fetches another copy",
         Coalesce::OwnCopy => {
-            "every request before the cache's own copy is complete fetches another, and the cache its own"
+            "every request before the cache's own copy is complete fetches another copy, and the cache fetches its own"
         }
         Coalesce::Wait => "requests wait for the first copy",
-        Coalesce::Stream => "requests share the first copy as it comes",
+        Coalesce::Stream => "requests share the first copy as it arrives",
     };
     format!(
         "a cache per {of}, {places} in all: {once} from the registry if each fetches all images once; {while_cold}"

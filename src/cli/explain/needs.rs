@@ -12,7 +12,7 @@ type NeedCells = [String; 4];
 pub(super) fn table(world: &WorldSpec) -> String {
     let needs = resource_needs(world);
     if needs.is_empty() {
-        return "needs against limits: no limit of a resource takes time\n".to_owned();
+        return "needs against limits: no resource limit takes time\n".to_owned();
     }
     let mut rows: Vec<NeedCells> =
         vec![["resource", "needs", "limit", "least time"].map(str::to_owned)];
@@ -31,7 +31,7 @@ pub(super) fn table(world: &WorldSpec) -> String {
         text.push_str(&format!("  and {} faster ones\n", needs.len() - MOST_ROWS));
     }
     if world.distribution.pre_pull.is_some() {
-        text.push_str("  the pre-pull takes these from its start, before the release\n");
+        text.push_str("  the pre-pull needs these from its start, before the release\n");
     }
     text
 }

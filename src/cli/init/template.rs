@@ -43,7 +43,7 @@ impl InitAnswers {
             "\
 # Written by `fleetsim init`. docs/experiment-format.md describes every field.
 name: {name}
-question: Which {setting} is fast enough, and what does it ask of the registry?
+question: Which {setting} is fast enough, and how much load does it put on the registry?
 seed: 1
 replicates: 20
 horizon: 48h
@@ -54,12 +54,12 @@ registry: {{egress: {egress}}}
 release:
   kind: update
   images:
-    # Sizes are compressed. `crane manifest IMAGE > v2.json` and `manifest: v2.json` take the real layers.
+    # Sizes are compressed. `crane manifest IMAGE > v2.json` and `manifest: v2.json` use the real layers.
     - name: app
       manifest: {manifest}
       previous: {previous}
   workloads:
-    # guess: the application needs 4 s to start, between 1 s and 30 s; replace it by what your pods need.
+    # guess: the application needs 4 s to start, between 1 s and 30 s; replace it with what your pods need.
     - {{kind: Deployment, image: app, replicas: {replicas}, start: {{median: 4 s, sigma: 0.6}}, readiness: {{period: 10 s}}}}
 
 # guess: two of 1,000 pulls fail, between 0 and 1%.

@@ -258,8 +258,7 @@ impl AppManifest {
             return None;
         }
         Some(format!(
-            "{file}: {} of the app without effect: its `processes` list a web process, which Cloud Foundry takes in \
-             place of them",
+            "{file}: {} of the app: without effect, because Cloud Foundry uses the web process in `processes` instead",
             names.join(", ")
         ))
     }
@@ -285,8 +284,8 @@ impl AppManifest {
         if number.is_some() {
             return Ok(number);
         }
-        let message = format!("`{}` is no number from 0", node.short_text());
-        let help = "write the number in place of a variable; Cloud Foundry refuses this too";
+        let message = format!("`{}` is not a whole number, 0 or more", node.short_text());
+        let help = "replace the variable with its number; Cloud Foundry refuses this too";
         Err(vec![self.problem(path, message).with_help(help)])
     }
 

@@ -41,12 +41,13 @@ impl ArgoCdStrategy {
                 self.concurrent_updates
             )
         } else {
-            "Argo CD writes Applications in the order of their names, and those of the steps are in another order"
+            "Argo CD writes Applications in the order of their names, but the steps have a different order"
                 .to_owned()
         };
         Some(format!(
             "the peak and the start of steps depend on milliseconds: {why}, and until an Application is compared it \
-             counts as Healthy, so a step can begin before the one before it; other latencies can give another peak"
+             counts as Healthy, so a step can begin before the previous one ends; other latencies can lead to a \
+             different peak"
         ))
     }
 }

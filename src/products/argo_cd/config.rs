@@ -130,7 +130,7 @@ const STRICT: [&str; 2] = ["spec.strategy", BACKOFF];
 const BACKOFF: &str = "spec.template.spec.syncPolicy.retry.backoff";
 
 const DURATIONS: &str =
-    "write e.g. `30s` or `1m30s`; a text of digits alone, `\"30\"`, means seconds";
+    "write e.g. `30s` or `1m30s`; a text of only digits, `\"30\"`, means seconds";
 
 impl Product for ArgoCdConfig {
     const KEY: &'static str = "argoCd";
@@ -180,7 +180,7 @@ impl Product for ArgoCdConfig {
             None => self.release.unwrap_or_default(),
         };
         if self.webhook && release != ArgoCdRelease::Commit {
-            let message = "a webhook announces commits, and this release changes the spec instead";
+            let message = "a webhook announces commits, but this release changes the spec";
             let help = "remove `webhook`, or write `release: commit`";
             context.report(&path.key("webhook"), message, help);
             return None;
@@ -359,7 +359,7 @@ impl Product for ProposalConfig {
             places.report(
                 &field,
                 error.to_string(),
-                "the proposal does not define this",
+                "the proposal does not define this field",
                 context,
             );
             return None;

@@ -183,7 +183,7 @@ impl<'f> NamedEntries<'f> {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "write the name of an entry of the fleet".to_owned(),
             };
-            let message = format!("no application is of the entry `{name}`");
+            let message = format!("no application belongs to the entry `{name}`");
             context.report(place, message, &help);
         }
         found

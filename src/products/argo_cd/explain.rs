@@ -109,7 +109,7 @@ fn lost_changes(strategy: &ArgoCdStrategy) -> Option<String> {
         return None;
     }
     Some(
-        "the release changes parameters alone; on applications that are Synced and Healthy the rollout loses such \
+        "the release changes only parameters; on applications that are Synced and Healthy the rollout loses such \
          a change (argoproj/argo-cd#27949)"
             .to_owned(),
     )

@@ -151,7 +151,7 @@ pub(crate) fn generate(
             && first != application
         {
             let message = format!(
-                "the set makes several applications for the cluster {}, and an entry of the fleet is one",
+                "the set makes several applications for the cluster {}, but an entry of the fleet is one",
                 clusters[cluster].name
             );
             return Err(GenerateError::new(
@@ -196,7 +196,7 @@ impl Evaluation<'_> {
         let parts = generator.as_object().unwrap_or(&empty);
         let kinds: Vec<&String> = parts.keys().filter(|key| *key != "selector").collect();
         let [kind] = kinds[..] else {
-            let message = "a generator has exactly one kind, e.g. `clusters`";
+            let message = "a generator must have exactly one kind, e.g. `clusters`";
             return Err(GenerateError::new(field, message));
         };
         let place = format!("{field}.{kind}");
@@ -212,7 +212,7 @@ impl Evaluation<'_> {
             "merge" => self.of_merge(read(&written, &place)?, &place),
             _ => Err(GenerateError::new(
                 &place,
-                format!("what the generator `{kind}` finds is not in the fleet"),
+                format!("the fleet has no data for the generator `{kind}`"),
             )),
         }
     }
@@ -226,7 +226,7 @@ impl Evaluation<'_> {
     ) -> Result<Vec<ParameterSet>, GenerateError> {
         refuse_template(file.template.as_ref(), field)?;
         if file.flat_list == Some(true) {
-            let message = "one application for all clusters is no application of a cluster";
+            let message = "one application for all clusters does not belong to a cluster";
             return Err(GenerateError::new(&format!("{field}.flatList"), message));
         }
         let written = file.selector.clone().unwrap_or_default();
@@ -275,7 +275,7 @@ impl Evaluation<'_> {
         let generators = file.generators.unwrap_or_default();
         let [first, second] = &generators[..] else {
             let message = format!(
-                "a matrix has two generators, and this has {}",
+                "a matrix must have two generators, but this one has {}",
                 generators.len()
             );
             return Err(GenerateError::new(field, message));
@@ -311,7 +311,7 @@ impl Evaluation<'_> {
         let generators = file.generators.unwrap_or_default();
         let first_and_others = generators.split_first().filter(|_| !keys.is_empty());
         let Some((first, others)) = first_and_others else {
-            let message = "a merge has generators and `mergeKeys`";
+            let message = "a merge must have generators and `mergeKeys`";
             return Err(GenerateError::new(field, message));
         };
         let mut base = self.sets(first, &format!("{field}.generators[0]"))?;
@@ -351,7 +351,7 @@ impl Evaluation<'_> {
             return set.cluster.ok_or_else(|| {
                 GenerateError::new(
                     "spec.template.spec",
-                    "the template has no destination, so nothing says which cluster an application is for",
+                    "the template has no destination, so the cluster of an application is unknown",
                 )
             });
         };
@@ -377,7 +377,7 @@ impl Evaluation<'_> {
         found.ok_or_else(|| {
             GenerateError::new(
                 "spec.template.spec.destination",
-                format!("`{rendered}` is no cluster of the fleet"),
+                format!("`{rendered}` is not a cluster of the fleet"),
             )
         })
     }
@@ -385,7 +385,7 @@ impl Evaluation<'_> {
 
 fn read<T: serde::de::DeserializeOwned>(value: &Value, field: &str) -> Result<T, GenerateError> {
     serde_json::from_value(value.clone())
-        .map_err(|error| GenerateError::new(field, format!("not as Argo CD expects it: {error}")))
+        .map_err(|error| GenerateError::new(field, format!("not valid for Argo CD: {error}")))
 }
 
 fn refuse_template(template: Option<&Value>, field: &str) -> Result<(), GenerateError> {
@@ -399,7 +399,7 @@ fn refuse_template(template: Option<&Value>, field: &str) -> Result<(), Generate
     }
     Err(GenerateError::new(
         &format!("{field}.template"),
-        "a template of a single generator is not computed",
+        "a template of a single generator is not supported",
     ))
 }
 
@@ -464,7 +464,7 @@ fn of_list(file: ListFile, field: &str) -> Result<Vec<ParameterSet>, GenerateErr
     if let Some(yaml) = file.elements_yaml.filter(|yaml| !yaml.trim().is_empty()) {
         let place = format!("{field}.elementsYaml");
         if yaml.contains("{{") {
-            let message = "elements that a template makes are not computed";
+            let message = "elements that come from a template are not supported";
             return Err(GenerateError::new(&place, message));
         }
         let more: Vec<Map<String, Value>> = serde_saphyr::from_str(&yaml)

@@ -215,7 +215,8 @@ impl Strategy for ArgoCdStrategy {
             }
             Change::Stop(_) | Change::Labels(..) | Change::Release(_) => Ok(()),
             _ => Err(
-                "fleetsim's own scheduler for Argo CD takes `release`, `relabel` and `stop`".into(),
+                "fleetsim's own scheduler for Argo CD supports `release`, `relabel` and `stop`"
+                    .into(),
             ),
         }
     }
@@ -238,7 +239,7 @@ impl Strategy for ArgoCdStrategy {
 impl Strategy for ArgoCdProposal {
     fn refuses_failure(&self, _failure: ApplyFailure) -> Option<FailureRefusal> {
         Some(FailureRefusal {
-            message: "the proposal does not say what follows from a failed sync, and no release has it",
+            message: "the proposal does not say what happens after a failed sync, and no release implements it",
             help: "write the steps as `argoCd`, whose failed syncs are simulated, or remove the strategy",
         })
     }
@@ -258,10 +259,7 @@ impl Strategy for ArgoCdProposal {
         match change {
             Change::Edited(fields) => proposal::check_edit(fields),
             Change::Release(_) | Change::Labels(..) => Ok(()),
-            _ => Err(
-                "the proposal knows a changed ApplicationSet: `edit`, `release` and `relabel`"
-                    .into(),
-            ),
+            _ => Err("the proposal supports `edit`, `release` and `relabel`".into()),
         }
     }
 

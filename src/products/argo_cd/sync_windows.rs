@@ -211,7 +211,7 @@ impl SyncWindows {
     ) -> Option<Self> {
         let documents = fields::objects(name, &PROJECT, path, context)?;
         let [document] = documents.as_slice() else {
-            let message = "the file has several projects, and applications are of one";
+            let message = "the file has several projects, but applications belong to one";
             context.report(path, message, "keep the project of the applications");
             return None;
         };
@@ -219,7 +219,7 @@ impl SyncWindows {
             !matches!(error.kind, Kind::UnknownField { .. })
         })?;
         let Some(start) = start else {
-            let message = "windows have dates and times, and the rollout starts at none";
+            let message = "windows have dates and times, so the rollout needs a start time";
             let help = "add e.g. `startsAt: 2026-03-28 22:00 Europe/Berlin` to the experiment";
             context.report(path, message, help);
             return None;
@@ -555,7 +555,7 @@ fn note_zone(
     let is_written = document.tree.get(&place.key("timeZone")).is_some();
     if is_written && Zone::load(&fields.time_zone).is_none() {
         context.notes.push(format!(
-            "{name}: {place}: `{}` is not a time zone; Argo CD takes UTC",
+            "{name}: {place}: `{}` is not a time zone; Argo CD uses UTC",
             fields.time_zone
         ));
     }

@@ -45,8 +45,9 @@ pub(super) fn is_of_proposal(choice: FileChoice<'_>, context: &mut Context<'_>) 
         return false;
     }
     let message =
-        "`rollingUpdate` is the strategy of the proposal, which no release of Argo CD has";
-    let help = "write `argoCdProposal` in place of `argoCd` to simulate the proposal, or `rollingSync` for what shipped";
+        "`rollingUpdate` is the strategy of the proposal, which no release of Argo CD implements";
+    let help = "write `argoCdProposal` instead of `argoCd` to simulate the proposal, or `rollingSync` for the \
+        released strategy";
     context
         .problems
         .push(document.at_key(&block, message).with_help(help));
@@ -79,8 +80,8 @@ pub(super) fn of(
     }
     if set.local.is_some() {
         context.notes.push(format!(
-            "{name}: a `clusters` generator without a selector also makes an application for the cluster that Argo CD runs \
-             in; the fleet has no entry `in-cluster`, so that one is left out"
+            "{name}: a `clusters` generator without a selector also creates an application for the cluster that Argo \
+             CD runs in; the fleet has no entry `in-cluster`, so that one is left out"
         ));
     }
     if set.applications.len() == all {
@@ -102,7 +103,7 @@ pub(super) fn of(
         }
     }
     context.notes.push(format!(
-        "{name} makes applications for {} of {}; not selected: {}",
+        "{name} creates applications for {} of {}; not selected: {}",
         targets.len(),
         counted(all, "cluster"),
         first_names(&others)
@@ -191,7 +192,7 @@ fn check_labels(
         .key(&expression.label);
     let message = if expression.is_missing {
         format!(
-            "`{}` has no value for {}: {} of {} lack what it asks for",
+            "`{}` has no value for {}: {} of {} lack it",
             expression.text,
             first_names(names),
             names.len(),
@@ -199,7 +200,7 @@ fn check_labels(
         )
     } else {
         format!(
-            "`{}` is no plain parameter, so it is not computed",
+            "`{}` is not a plain parameter, so fleetsim cannot compute it",
             expression.text
         )
     };
@@ -240,8 +241,8 @@ pub(super) fn release(
             revision
         };
         let message = format!(
-            "the file's `targetRevision` is {shown}, which stays while commits change what it stands for, so a release changes \
-             no spec"
+            "the file's `targetRevision` is {shown}, a name that stays the same when a \
+             commit is added, so a release changes no spec"
         );
         let help = "write `release: commit` or leave it out; to release by a tag, write the tag into the file";
         context.report(&path.key("release"), message, help);

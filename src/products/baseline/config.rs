@@ -75,7 +75,7 @@ impl Product for Batches {
     const KEY: &'static str = "batches";
     const TITLE: &'static str = "Batches";
     const SUMMARY: &'static str =
-        "Batches of a fixed size, each begun when the one before is ready.";
+        "Batches of a fixed size, each started when the previous one is ready.";
     const TUNED: &'static [TunedSetting] = &[TunedSetting::of("size", AT_ONCE)];
     const IS_BOUND: bool = true;
 

@@ -23,7 +23,7 @@ impl Strategy for Baseline {
         let count = batches.len();
         let summary = match self {
             Self::AllAtOnce => format!("all {clusters} clusters in the first pass"),
-            Self::OneByOne => format!("{clusters} clusters, each after the one before is ready"),
+            Self::OneByOne => format!("{clusters} clusters, each after the previous one is ready"),
             Self::Doubling(_) => {
                 format!(
                     "{clusters} clusters in {count} waves, each twice as large as the previous one"
@@ -31,7 +31,7 @@ impl Strategy for Baseline {
             }
             Self::BatchSize(_) | Self::BatchPercent(_) => {
                 let size = self.batch(0, clusters);
-                format!("{count} batches of {size} clusters, each after the one before is ready")
+                format!("{count} batches of {size} clusters, each after the previous one is ready")
             }
         };
         StrategyExplanation {
@@ -43,7 +43,7 @@ impl Strategy for Baseline {
     fn takes(&self, change: &Change) -> Result<(), String> {
         matches!(change, Change::Stop(_))
             .then_some(())
-            .ok_or_else(|| "its rollouts take `stop` alone".to_owned())
+            .ok_or_else(|| "the only supported change is `stop`".to_owned())
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

@@ -173,7 +173,7 @@ impl CloudFoundryConfig {
             let at = path.key("notSimulated").index(at);
             let Some(effect) = fields::effect_of_app_field(name) else {
                 let message =
-                    format!("`{name}` is no field of an app that decides and is not simulated");
+                    format!("`{name}` of an app is simulated, or cannot change the answer");
                 context.report(&at, message, "remove it");
                 continue;
             };
@@ -263,7 +263,7 @@ const STEPS: &str = "options.canary.steps";
 fn report_errors(errors: &[RequestError], places: &FieldPlaces<'_>, context: &mut Context<'_>) {
     for error in errors {
         let help = match error.exception {
-            Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
+            Some(_) => "Cloud Foundry fails on this (HTTP 500) and creates no deployment",
             None if error.field == STEPS => {
                 "write e.g. `canarySteps: [{instance_weight: 20}, {instance_weight: 50}]`; Cloud Foundry refuses this too \
                  (HTTP 422) and creates no deployment"
@@ -284,7 +284,11 @@ fn is_possible_before(
     let clusters = fleet.len() as u32;
     if fleet.world.release == ReleaseKind::Initial {
         let help = "leave `supersedes` out, or make the release an update";
-        context.report(path, "a first push has no deployment before it", help);
+        context.report(
+            path,
+            "the first deployment of an app cannot supersede another",
+            help,
+        );
         return false;
     }
     let Superseded { instances, state } = superseded;
@@ -296,7 +300,7 @@ fn is_possible_before(
     };
     if instances == 0 || instances > most {
         let message = format!(
-            "must be from 1 to {most}: a deployment in progress has that many of {clusters} instances"
+            "must be from 1 to {most}: a deployment in progress has at most that many of {clusters} instances"
         );
         let help = "an app has one instance for each entry of the fleet";
         context.report(&path.key("instances"), message, help);

@@ -50,7 +50,10 @@ pub(super) fn explain(
     )];
     if let Some(passes) = explained.passes {
         let least = UPDATE_FREQUENCY * passes;
-        lines.push(format!("at least {passes} passes of the updater, {least} in all at one every {UPDATE_FREQUENCY}"));
+        lines.push(format!(
+            "at least {passes} passes of the updater, {least} in total at one every \
+        {UPDATE_FREQUENCY}"
+        ));
     }
     lines.push(match rules {
         RuleSet::Shipped => {

@@ -53,7 +53,7 @@ impl Strategy for ExternalStrategy {
         let native = self.native.as_ref()?;
         if failure == ApplyFailure::Immutable {
             return Some(FailureRefusal {
-                message: "the product's program is told that an apply failed, and not that it has ended for good",
+                message: "the protocol can report a failed apply, but not one that is never retried",
                 help: "write `kind: rejected`, or use `controller: native`",
             });
         }
@@ -74,7 +74,7 @@ impl Strategy for ExternalStrategy {
         };
         let mut explanation = native.explain(fleet);
         explanation.lines.push(
-            "decided by the product's own controller; these lines are fleetsim's reading"
+            "decided by the product's own controller; these lines are fleetsim's interpretation"
                 .to_owned(),
         );
         explanation

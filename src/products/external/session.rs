@@ -362,8 +362,8 @@ impl<'r> Session<'r> {
         let passed = SimDuration::from_nanos(now - idle.since);
         let least = SimDuration::from_nanos(LEAST_PROGRESS);
         Err(self.give_up(format!(
-            "time must move on: {most} answers in a row without news took {passed} of virtual time, and must take at \
-             least {least}; wait for news, or for a later time"
+            "time must advance: {most} consecutive answers without news took {passed} of virtual time, and must take \
+             at least {least}; wait for news, or for a later time"
         )))
     }
 
@@ -376,7 +376,7 @@ impl<'r> Session<'r> {
             let revision = Revision(revision);
             if ![NOTHING, OLD, NEW].contains(&revision) {
                 return Err(self.give_up(format!(
-                    "a revision must be 0, which removes, {} or {}, not {}",
+                    "a revision must be 0 (to remove), {} or {}, not {}",
                     OLD.0, NEW.0, revision.0
                 )));
             }
@@ -485,7 +485,7 @@ impl<'r> Session<'r> {
         }
         if self.shown_bytes > MOST_SHOWN {
             return Err(self.give_up(format!(
-                "`conditions` of a run may have {} in all; send only what changes",
+                "`conditions` of a run may have {} in total; send only changes",
                 Bytes::new(MOST_SHOWN as u64)
             )));
         }

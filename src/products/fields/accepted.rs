@@ -68,9 +68,9 @@ impl Accepted {
             }
             let help = match nearest(&written, known.iter().map(String::as_str)) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "take it away: it needs no acceptance".to_owned(),
+                None => "remove it".to_owned(),
             };
-            let message = format!("`{name}` is no field that decides and is not simulated");
+            let message = format!("`{name}` is not a field that needs acceptance");
             context.report(&path.key("accept").index(at), message, &help);
         }
     }
@@ -138,7 +138,7 @@ fn problem(field: &DecidingField, root: &Node, source: &Arc<Source>) -> Problem 
         "the file has a field that is not simulated and can change the answer",
     );
     let help = format!(
-        "take it out of the file, or write `accept: [{}]` in the strategy to go on without it",
+        "remove it from the file, or write `accept: [{}]` in the strategy to go on without it",
         plain(&field.name)
     );
     source

@@ -293,7 +293,7 @@ pub(crate) fn objects(
     if found.is_empty() {
         let message = format!("the file has no object of kind `{}`", kind.kind);
         let problem = Problem::of_file(&source.name, &message);
-        let help = format!("give a file with objects of kind {}", kind.kind);
+        let help = format!("name a file with objects of kind {}", kind.kind);
         context.problems.push(problem.with_help(help));
         return None;
     }

@@ -194,9 +194,9 @@ pub(crate) fn checked(
     let mut found = FileCheck::default();
     for name in replaced.iter().map(|key| &key.text).unique() {
         found.notes.push(if source.is_withheld() {
-            format!("a key appears twice; {} takes the last", reader.product)
+            format!("a key appears twice; {} uses the last", reader.product)
         } else {
-            format!("`{name}` appears twice; {} takes the last", reader.product)
+            format!("`{name}` appears twice; {} uses the last", reader.product)
         });
     }
     let Some(table) = table::fields_of(reader.kind) else {
@@ -235,12 +235,12 @@ fn of_no_known_field(
         return None;
     }
     let (message, help) = if reader.kind == FLEET_YAML.kind {
-        let help = "name the fleet.yaml of the bundle; Fleet would take this file for one with all defaults";
-        let message = "no field of the file is one of a fleet.yaml";
+        let help = "name the fleet.yaml of the bundle; Fleet would ignore this file's fields and use its defaults";
+        let message = "the file has no field of a fleet.yaml";
         (message.to_owned(), help.to_owned())
     } else {
         let kind = reader.kind;
-        let message = format!("no field of the file is one of an object of kind `{kind}`");
+        let message = format!("the file has no field of an object of kind `{kind}`");
         let help = format!("name the file with the {kind}; Kubernetes would refuse this one");
         (message, help)
     };
@@ -364,7 +364,7 @@ impl FieldWalk<'_> {
             if written != *name {
                 let product = self.reader.product;
                 self.found.notes.push(format!(
-                    "`{written}` is read as `{name}`: {product} takes {}",
+                    "`{written}` is read as `{name}`: {product} accepts {}",
                     names.in_words()
                 ));
                 entries[counts].0.text.clone_from(name);
@@ -372,7 +372,7 @@ impl FieldWalk<'_> {
             if spellings.len() > 1 {
                 let product = self.reader.product;
                 self.found.notes.push(format!(
-                    "`{name}` is there in two spellings; {product} takes `{written}`"
+                    "`{name}` appears in two spellings; {product} uses `{written}`"
                 ));
             }
             for at in spellings.into_iter().rev() {
@@ -393,7 +393,7 @@ impl FieldWalk<'_> {
         }
         let written = path.last_key();
         let mut note = format!(
-            "`{path}` is no field that {} knows, so it is ignored",
+            "`{path}` is not a field of {}, so it is ignored",
             self.reader.product
         );
         if let Some(near) = nearest(&written, field.fields.keys().map(String::as_str)) {
@@ -425,7 +425,7 @@ impl FieldWalk<'_> {
             _ => return,
         };
         let message = Wording::quoting(
-            format!("must be {expected}, and this is {}", in_words(&node.value)),
+            format!("must be {expected}, but this is {}", in_words(&node.value)),
             "the value has a type that the product refuses",
         );
         let help = match (form, &node.value) {

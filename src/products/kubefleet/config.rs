@@ -275,7 +275,7 @@ impl StagedConfig {
         if self.runs.len() > 1 {
             context.report(
                 &list,
-                "KubeFleet's own controller has one run here",
+                "KubeFleet's own controller can simulate only one run",
                 "leave one run",
             );
         }
@@ -347,9 +347,8 @@ fn report_missing_times(
         .iter()
         .find(|approval| asks_before || !approval.is_before)
     {
-        let message = "no time is set at which this approval is given";
-        let help =
-            "write `approvals: {after: 10 min}` beside the stages or the file, or `{after: never}`";
+        let message = "this approval has no time";
+        let help = "write `approvals: {after: 10 min}` next to the stages or the file, or `{after: never}`";
         places.report(&first.field, message, help, context);
     }
 }
@@ -380,9 +379,8 @@ fn check_stages(
         && let Some(index) = repeated_stage(strategy)
     {
         let name = &strategy.stages[index].name;
-        let message = format!("an earlier stage has the name `{name}`, too");
-        let help =
-            "the document says that each stage must have a unique name; KubeFleet accepts this";
+        let message = format!("an earlier stage is also named `{name}`");
+        let help = "the documentation says that each stage must have a unique name, but KubeFleet accepts this";
         places.report(
             &format!("spec.stages[{index}].name"),
             message,
@@ -394,7 +392,7 @@ fn check_stages(
         let error = picked.find_map(|clusters| explain(strategy, behaviour, clusters).err());
         if let Some(error) = error {
             let field = place_of(strategy, &error);
-            let help = "KubeFleet takes the strategy, and its run fails for this reason";
+            let help = "KubeFleet accepts the strategy, but its run fails for this reason";
             places.report(&field, error.to_string(), help, context);
         }
     }
@@ -493,7 +491,7 @@ impl Product for RollingConfig {
 /// Rejects settings of a placement that are not simulated.
 fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, context: &mut Context<'_>) {
     if spec.is_external() {
-        let message = "the placement's strategy is `External`: its rolling update moves nothing";
+        let message = "the placement's strategy is `External`, so it has no rolling update";
         let help = "use `kubeFleetStaged` with the strategy of its update runs";
         places.report("spec.strategy.type", message, help, context);
     }
@@ -503,7 +501,7 @@ fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, context: &mut
         .as_ref()
         .and_then(|apply| apply.kind.as_deref());
     if apply == Some("ReportDiff") {
-        let message = "a placement that only reports differences rolls nothing out";
+        let message = "a placement that only reports differences rolls out nothing";
         let help = "write `ClientSideApply` or `ServerSideApply`";
         places.report("spec.strategy.applyStrategy.type", message, help, context);
     }

@@ -133,7 +133,7 @@ impl Strategy for KubeFleetStaged {
             | Change::Labels(..)
             | Change::Deleted(_) => Ok(()),
             _ => Err(
-                "fleetsim's own scheduler for update runs takes `approve`, `delete`, `edit`, `relabel` and `stop`"
+                "fleetsim's own scheduler for update runs supports `approve`, `delete`, `edit`, `relabel` and `stop`"
                     .into(),
             ),
         }
@@ -188,7 +188,7 @@ impl Strategy for KubeFleetRolling {
 /// Why it is none, in words.
 fn edited_strategy(fields: &serde_json::Value) -> Result<StrategySpec, String> {
     let spec: StrategySpec = serde_json::from_value(fields.clone()).map_err(|error| {
-        format!("its `edit` is no spec of a ClusterStagedUpdateStrategy: {error}")
+        format!("its `edit` is not a valid spec of a ClusterStagedUpdateStrategy: {error}")
     })?;
     if spec.stages.is_empty() {
         return Err("its `edit` has no `stages`".to_owned());

@@ -107,7 +107,7 @@ pub(crate) struct RunConfig {
     state: Option<RunState>,
     /// Time from the release until the run is created. Default: 0 s.
     after: SimDuration,
-    /// States that people set later, in order of time.
+    /// States that people set later, in chronological order.
     states: Vec<StateChange>,
 }
 
@@ -211,7 +211,7 @@ impl RunsConfig<'_> {
             let update = self.update_run(run, file.value, &places, &mut found, context);
             if found.runs.iter().any(|other| other.name == update.name) {
                 let message = format!("two runs are called `{}`", update.name);
-                let help = "give each run a `name` of its own";
+                let help = "give each run its own `name`";
                 context.report(&path.key("name"), message, help);
             }
             found.runs.push(update);
@@ -230,7 +230,7 @@ impl RunsConfig<'_> {
             && named != strategy
         {
             let message = format!(
-                "the run is of the strategy `{named}`, and the file of the strategy has `{strategy}`"
+                "the run uses the strategy `{named}`, but the file of the strategy has `{strategy}`"
             );
             let help = format!("write `stagedRolloutStrategyName: {strategy}`");
             places.report("spec.stagedRolloutStrategyName", message, help, context);
@@ -283,8 +283,7 @@ impl RunsConfig<'_> {
             context.report(at, "a placement needs a name", "write e.g. `name: app`");
         }
         if placement.unpicked.is_some() && self.fleet.world.release == ReleaseKind::Initial {
-            let message =
-                "before a first deployment no cluster has resources that could be removed";
+            let message = "no cluster has resources to remove before a first deployment";
             let help = "remove `unpicked`, or write `release: {kind: update}`";
             context.report(&at.key("unpicked"), message, help);
         }
@@ -400,7 +399,7 @@ fn states_of(
         let at = path.key("states").index(nth);
         if change.after <= latest {
             let message = format!(
-                "states must be in the order of time: {} is not after {latest}",
+                "states must be in chronological order: {} is not after {latest}",
                 change.after
             );
             let help = "count from the release, and sort the list by `after`";

@@ -105,8 +105,8 @@ fn report(error: &NotPicked, document: &Document, context: &mut Context<'_>) {
             "compare the names with those of the fleet"
         }
         NotPickedReason::SomeOf { .. } => {
-            "which clusters KubeFleet picks is not simulated: give the placement with its status, or reduce the fleet \
-             to those clusters"
+            "fleetsim does not simulate which clusters KubeFleet picks: name the placement with its status, or reduce \
+             the fleet to those clusters"
         }
         NotPickedReason::Selector(_) => REFUSED,
         NotPickedReason::Nobody => "compare its affinity with the labels of the fleet",

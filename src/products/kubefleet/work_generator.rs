@@ -69,7 +69,7 @@ enum GeneratorStep {
     Answered(StatusUpdate),
     /// The caches show a written status.
     Seen(ClusterId),
-    /// The hub checks whether a cluster's agent has removed the resources of its Work. It checks again while the
+    /// The hub checks whether a cluster's agent has removed the resources of its Work, and checks again while the
     /// cluster is cut off.
     LooksForRemoval(ClusterId),
     Effect(Effect),

@@ -133,7 +133,7 @@ impl Product for RancherFleetConfig {
         let helm = helm_wait(document);
         if helm.atomic && self.version < FleetVersion::V0_15 {
             let message = "`helm.atomic` is not simulated for Rancher Fleet before 0.15";
-            let help = "Helm 3 ends the apply for good after a rollback; write `version: \"0.15\"` or later";
+            let help = "Helm 3 never retries an apply after a rollback; write `version: \"0.15\"` or later";
             places.report("helm.atomic", message.to_owned(), help, context);
             return None;
         }
@@ -328,7 +328,7 @@ fn other_object(document: &Document) -> Option<Problem> {
         _ => "name the fleet.yaml of the bundle",
     };
     let message =
-        format!("the file must be a fleet.yaml, a Bundle or a HelmOp, and this is a {kind}");
+        format!("the file must be a fleet.yaml, a Bundle or a HelmOp, but this is a {kind}");
     Some(document.at(&Path::of("kind"), message).with_help(help))
 }
 

@@ -50,7 +50,7 @@ pub(super) fn explain(
 fn first_deployment_line(count: usize, explained: &BundleExplanation) -> String {
     let BundleExplanation { targets, batch, .. } = explained;
     format!(
-        "first deployments: {count} of {targets} clusters run nothing yet, and maxUnavailable holds none of them back; \
+        "first deployments: {count} of {targets} clusters run nothing yet, and maxUnavailable does not limit them; \
          each pass creates up to {batch}"
     )
 }

@@ -94,9 +94,7 @@ impl Strategy for RancherFleetStrategy {
     fn takes(&self, change: &Change) -> Result<(), String> {
         match change {
             Change::Stop(_) | Change::Labels(..) => Ok(()),
-            _ => {
-                Err("fleetsim's own scheduler for Rancher Fleet takes `stop` and `relabel`".into())
-            }
+            _ => Err("fleetsim's Rancher Fleet scheduler supports `stop` and `relabel`".into()),
         }
     }
 

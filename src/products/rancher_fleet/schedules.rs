@@ -250,11 +250,11 @@ impl FleetSchedules {
             first_names(&scheduled),
         );
         if closed.is_empty() {
-            line.push_str(", all inside of a window at the start");
+            line.push_str(", all inside a window at the start");
             return line;
         }
         line.push_str(&format!(
-            "; outside of their windows at the start: {}",
+            "; outside their windows at the start: {}",
             closed.len()
         ));
         match self.next_opening(&closed, SimTime::ZERO) {
@@ -273,7 +273,7 @@ impl FleetSchedules {
         context: &mut Context<'_>,
     ) -> Option<Self> {
         let Some(start) = fleet.calendar else {
-            let message = "windows have dates and times, and the rollout starts at none";
+            let message = "windows have dates and times, so the rollout needs a start time";
             let help = "add e.g. `startsAt: 2026-03-28 22:00 Europe/Berlin` to the experiment";
             context.report(path, message, help);
             return None;
@@ -287,11 +287,12 @@ impl FleetSchedules {
             let namespace = first_namespace.get_or_insert_with(|| file.metadata.namespace.clone());
             if *namespace != file.metadata.namespace {
                 let message = format!(
-                    "a Schedule of `{namespace}` and one of `{}`: each has only the clusters of its own namespace",
+                    "a Schedule of `{namespace}` and one of `{}`: each applies only to the clusters of its own \
+                     namespace",
                     file.metadata.namespace
                 );
                 let problem = document.at(&Path::of("metadata").key("namespace"), message);
-                let help = "keep the Schedules of the namespace that is rolled out to";
+                let help = "keep the Schedules of the rollout's namespace";
                 context.problems.push(problem.with_help(help));
                 return None;
             }

@@ -273,7 +273,7 @@ fn place(document: &Document) -> Path {
 
 fn report_unknown_group(document: &Document, group: &str, context: &mut Context<'_>) {
     let message = format!(
-        "the cluster group `{group}` is named, and the experiment has no cluster groups, so its clusters are unknown"
+        "the cluster group `{group}` is named, but the experiment has no cluster groups, so its clusters are unknown"
     );
     let problem = document.at(&place(document), message);
     context.problems.push(problem.with_help(NAME_GROUPS));

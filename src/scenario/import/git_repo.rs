@@ -77,7 +77,7 @@ impl GitRepo {
             };
             let problem = document.at(
                 &Path::of("kind"),
-                format!("the file must be a GitRepo, and this is {found}"),
+                format!("the file must be a GitRepo, but this is {found}"),
             );
             let help =
                 "write it with `kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml`";

@@ -93,10 +93,10 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
     let command = "kubectl get clusters.fleet.cattle.io -A -o json";
     let objects: Vec<ClusterObject> = objects(source, "Cluster", command)?;
     if objects.is_empty() {
-        let help = format!("look at the context and the rights with which `{command}` was run");
+        let help = format!("check the context and the permissions with which `{command}` was run");
         return Err(vec![
             source
-                .at(0..0, "items", "the inventory holds no clusters")
+                .at(0..0, "items", "the inventory contains no clusters")
                 .with_help(help),
         ]);
     }
@@ -266,7 +266,7 @@ pub(crate) fn of_workspace<'c>(
             ),
             None => WordedProblem::new(
                 format!("the inventory has clusters in {} namespaces", spaces.len()),
-                format!("a bundle has targets in one; {choose} one of {names}"),
+                format!("a bundle has targets in only one; {choose} one of {names}"),
             ),
         });
     };
@@ -470,8 +470,8 @@ mod tests {
         for (text, message) in [
             (
                 r#"{"kind": "List", "items": []}"#,
-                "clusters.json:1:1: items: the inventory holds no clusters (help: look at the context and the rights with \
-                 which `kubectl get clusters.fleet.cattle.io -A -o json` was run)",
+                "clusters.json:1:1: items: the inventory contains no clusters (help: check the context and the \
+                 permissions with which `kubectl get clusters.fleet.cattle.io -A -o json` was run)",
             ),
             (
                 r#"{"kind": "List"}"#,
@@ -490,13 +490,13 @@ mod tests {
             ),
             (
                 two.as_str(),
-                "clusters.json:5:30: [1].metadata.name: there are two of the name `store-1` in the same \
-                 namespace (help: keep one; export every object once)",
+                "clusters.json:5:30: [1].metadata.name: two objects are named `store-1` in the same \
+                 namespace (help: keep one; export every object only once)",
             ),
             (
                 "{\"items\": [\n{\"metadata\": {\"name\": \"store",
                 "clusters.json:2:28: the JSON ends too early: EOF while parsing a string (help: the file is cut off; \
-                 write it again with the command it came from)",
+                 rerun the command that wrote it)",
             ),
         ] {
             assert_eq!(errors(clusters(&source(text))), [message], "{text}");

@@ -175,7 +175,7 @@ fn other_content(json: &ManifestJson, source: &Arc<Source>) -> Option<Problem> {
     let (message, help) = if json.fs_layers.is_some() || is_first_schema {
         (
             "this is a Docker schema 1 manifest, which has no sizes",
-            "push the image again with a current client, or write its layers in place",
+            "push the image again with a current client, or list its layers in the experiment",
         )
     } else if let Some(problem) = artifact(json, source) {
         return Some(problem);
@@ -263,7 +263,7 @@ fn index_of_platforms(platforms: &[PlatformEntry], source: &Arc<Source>) -> Prob
         let problem = source.at(
             0..0,
             "",
-            "this is an index without the manifest of a platform",
+            "this is an index without a manifest for any platform",
         );
         return problem.with_help("write the manifest of the image itself: `crane manifest IMAGE`");
     }
@@ -276,7 +276,7 @@ fn index_of_platforms(platforms: &[PlatformEntry], source: &Arc<Source>) -> Prob
         "this is an index of several platforms",
     );
     let help =
-        format!("write the one that the nodes run: `crane manifest --platform {first} IMAGE`");
+        format!("write the one for the nodes' platform: `crane manifest --platform {first} IMAGE`");
     source.at(0..0, "", message).with_help(help)
 }
 
@@ -310,7 +310,7 @@ fn not_unpacked(media_type: &str, field: &str, source: &Arc<Source>) -> Problem 
     let place = source.find_json_string(media_type);
     let problem = source.at(place, format!("{field}.mediaType"), message);
     problem.with_help(
-        "layers are tar archives, plain or with gzip or zstd; write others in place, e.g. `manifest: {layers: [{size: \
+        "layers are tar archives, plain or with gzip or zstd; write others inline, e.g. `manifest: {layers: [{size: \
          30 MB}]}`",
     )
 }
@@ -417,7 +417,7 @@ fn checked_size(written: &serde_json::Value) -> Result<Bytes, String> {
             Err("the size is 0, but no blob is empty (an empty layer has 32 bytes)".to_owned())
         }
         Some(size) if size > MOST_LAYER_BYTES => Err(format!(
-            "the size is {size} bytes; at most 10^13 are believed"
+            "the size is {size} bytes, above the maximum of 10^13"
         )),
         Some(size) => Ok(Bytes::new(size)),
         None => Err(format!(
@@ -474,7 +474,7 @@ mod tests {
             ),
             (
                 "1000000000000000000",
-                "the size is 1000000000000000000 bytes; at most 10^13 are believed",
+                "the size is 1000000000000000000 bytes, above the maximum of 10^13",
             ),
             ("-1", "the size is `-1`, which is not a number of bytes"),
             (
@@ -503,12 +503,12 @@ mod tests {
             (
                 r#"{"manifests":[{"platform":{"os":"linux","architecture":"arm64","variant":"v8"}},{"platform":{"os":"unknown","architecture":"unknown"}}]}"#,
                 "m.json:1:1: this is an index of several platforms (linux/arm64/v8), not the manifest of an image \
-                 (help: write the one that the nodes run: `crane manifest --platform linux/arm64/v8 IMAGE`)",
+                 (help: write the one for the nodes' platform: `crane manifest --platform linux/arm64/v8 IMAGE`)",
             ),
             (
                 r#"{"schemaVersion":1,"fsLayers":[{"blobSum":"sha256:a"}]}"#,
                 "m.json:1:1: this is a Docker schema 1 manifest, which has no sizes \
-                 (help: push the image again with a current client, or write its layers in place)",
+                 (help: push the image again with a current client, or list its layers in the experiment)",
             ),
             (
                 "{}",
@@ -521,7 +521,7 @@ mod tests {
             (
                 r#"{"layers":[{"digest":"sha256:a","si"#,
                 "m.json:1:35: the JSON ends too early: EOF while parsing a string \
-                 (help: the file is cut off; write it again with the command it came from)",
+                 (help: the file is cut off; rerun the command that wrote it)",
             ),
         ] {
             assert_eq!(read_text(text), Err(vec![message.to_owned()]), "{text}");

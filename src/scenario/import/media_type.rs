@@ -104,7 +104,7 @@ impl OtherArtifact {
                 "name the images that it installs: `helm template CHART | grep image:`, and `crane manifest` of each"
             }
             Self::WasmModule => {
-                "write its bytes as a layer in place, e.g. `manifest: {layers: [{size: 5 MB}]}`"
+                "write its bytes as an inline layer, e.g. `manifest: {layers: [{size: 5 MB}]}`"
             }
             _ => "choose the manifest of a platform: `crane manifest --platform linux/amd64 IMAGE`",
         }

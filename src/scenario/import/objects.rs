@@ -277,9 +277,9 @@ pub(crate) fn name_problems<Spec, Status>(
             let problem = object.problem("metadata", "the object has no `metadata.name`");
             problems.push(problem.with_help("export whole objects, with `-o json` or `-o yaml`"));
         } else if !names.insert((value.namespace(), name)) {
-            let message = format!("there are two of the name `{name}` in the same namespace");
+            let message = format!("two objects are named `{name}` in the same namespace");
             let problem = object.problem("metadata.name", message);
-            problems.push(problem.with_help("keep one; export every object once"));
+            problems.push(problem.with_help("keep one; export every object only once"));
         }
     }
     problems

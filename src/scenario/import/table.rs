@@ -147,13 +147,13 @@ impl Table<'_> {
                 "write a name in every row",
             );
         } else if !self.names.insert((namespace.clone(), name.clone())) {
-            let message = format!("there are two of the name `{name}` in the same namespace");
+            let message = format!("two clusters are named `{name}` in the same namespace");
             let message = Wording::quoting(message, "two clusters have the same name");
             self.report(
                 at,
                 "name",
                 message,
-                "keep one; a cluster must be in the file once",
+                "keep one; a cluster must be in the file only once",
             );
         }
         let downlink = self.parsed(record, "downlink", BytesPerSec::parse);
@@ -362,7 +362,7 @@ mod tests {
             ),
             (
                 "name,nodes\na,1\na,2\n",
-                "clusters.csv:3:1: name: there are two of the name `a`",
+                "clusters.csv:3:1: name: two clusters are named `a`",
             ),
             (
                 "name,nodes\na,0\n",

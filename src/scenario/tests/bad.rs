@@ -37,8 +37,8 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "release:\n",
             "registries: [{name: registry}]\nrelease:\n",
             &[
-                "10:21: registries[0].name: `registry` is the name of the first registry in results (help: give this \
-                 one another name)",
+                "10:21: registries[0].name: `registry` is the name of the first registry in results (help: use \
+                 another name for this one)",
             ],
         ),
         (
@@ -50,7 +50,7 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "seed: 1\n",
             "assert: [completion < 06:00]\n",
             &[
-                "3:10: assert[0]: `06:00` is a time of day, and the rollout has no time at which it starts (help: add \
+                "3:10: assert[0]: `06:00` is a time of day, but the rollout has no start time (help: add \
                  e.g. `startsAt: 22:00` to the experiment, or write a duration such as `8h`)",
             ],
         ),
@@ -212,7 +212,7 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "clusterGroups: [{name: g, selector: {matchLabels: {zone: a}}}]\nrelease:\n",
             &[
                 "10:27: clusterGroups[0].selector: the selector matches no cluster of the fleet (help: no cluster has the \
-               label `zone`; there are `env`, `region`)",
+               label `zone`; existing labels are `env`, `region`)",
             ],
         ),
         (
@@ -269,22 +269,24 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "sweep: {strategies.defaults.rancherFleet.maxUnavailable: [1, 5%, 10%, 25%, 50%, 100%]}",
             "sweep: {precision: [1%, 5%]}",
             &[
-                "19:9: sweep: `precision` is of the whole experiment and cannot vary (help: sweep a setting of the world or of \
-                 a strategy)",
+                "19:9: sweep: `precision` applies to the whole experiment and cannot vary (help: sweep a setting of \
+                 the world or of a strategy)",
             ],
         ),
         (
             "horizon: 24h",
             "horizon: 0s",
             &[
-                "5:10: horizon: nothing happens in no time (help: write when a run is given up, e.g. `24h`)",
+                "5:10: horizon: `horizon` must be greater than 0 (help: write the time after which a run is \
+                 stopped, e.g. `24h`)",
             ],
         ),
         (
             "dc-{001..100}",
             "store-{0001..0100}",
             &[
-                "6:1: fleet: two clusters have the name `store-0001` (help: let the names of groups and inventory differ)",
+                "6:1: fleet: two clusters have the name `store-0001` (help: use different names in groups and in the \
+                 inventory)",
             ],
         ),
         (
@@ -292,14 +294,14 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "store-{1..9000000}",
             &[
                 "7:12: fleet[0].name: `store-{1..9000000}` stands for 9000000 clusters; a fleet has at most 1000000 (help: a \
-               group's name may hold ranges such as `{001..900}`)",
+               group's name may contain ranges such as `{001..900}`)",
             ],
         ),
         (
             "store-{0001..0900}",
             "store-{0001..}",
             &[
-                "7:12: fleet[0].name: nothing says how many clusters `store-{0001..}` is (help: write `clusters: 900` next to \
+                "7:12: fleet[0].name: the range in `store-{0001..}` has no end (help: write `clusters: 900` next to \
                it, or an end such as `{001..900}`)",
             ],
         ),
@@ -316,14 +318,14 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "store-{001..}\", clusters: 1000",
             &[
                 "7:12: fleet[0].name: `store-{001..}` has too few digits for 1000 clusters; write `{0001..}` (help: a group's \
-               name may hold ranges such as `{001..900}`)",
+               name may contain ranges such as `{001..900}`)",
             ],
         ),
         (
             "store-{0001..0900}\"",
             "store-{0001..}\", clusters: 90%",
             &[
-                "7:40: fleet[0].clusters: nothing says of how many clusters this is 90% (help: write the size of the fleet at \
+                "7:40: fleet[0].clusters: 90% needs the size of the fleet (help: write the size of the fleet at \
                the top of the file, e.g. `clusters: 1000`)",
             ],
         ),
@@ -331,8 +333,8 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "fleet:\n  - {name: \"store-{0001..0900}\"",
             "clusters: 1000\nfleet:\n  - {name: \"store-{0001..}\", clusters: 90%",
             &[
-                "9:6: fleet[1]: this group is not a share of the 1000 clusters that the file asks for (help: write e.g. `{name: \
-               \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out)",
+                "9:6: fleet[1]: this group is not a share of the 1000 clusters that the file requests (help: write \
+               e.g. `{name: \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out)",
             ],
         ),
         (
@@ -436,7 +438,7 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "defaults: {rancher",
             "v0.16: {rancher",
             &[
-                "16:3: strategies.v0.16: `v0.16` is no name for a strategy (help: use letters, digits, `-` and `_`)",
+                "16:3: strategies.v0.16: invalid strategy name `v0.16` (help: use letters, digits, `-` and `_`)",
                 "19:9: sweep: there is no strategy `defaults` (help: there are `v0.16`, `from-git` or `bound`)",
             ],
         ),
@@ -452,8 +454,8 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "sweep: {",
             "sweep: {fleet[2].nodes: [1], ",
             &[
-                "19:14: not YAML: while parsing a flow mapping, did not find expected ',' or '}' (help: quote texts that hold \
-               `: `, `#`, `{` or `[`)",
+                "19:14: not YAML: while parsing a flow mapping, did not find expected ',' or '}' (help: quote text \
+               that contains `: `, `#`, `{` or `[`)",
             ],
         ),
         (

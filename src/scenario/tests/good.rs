@@ -201,7 +201,7 @@ strategies:
     }
     let name_error = load_in(&folder, text).expect_err("the folder's name has an underscore");
     assert!(
-        lines(&name_error)[0].contains("`01-all_of_it` is no name for an experiment"),
+        lines(&name_error)[0].contains("invalid experiment name `01-all_of_it`"),
         "{name_error}"
     );
 

@@ -12,14 +12,14 @@ fn errors_in_files_that_an_experiment_names_have_a_position_in_that_file() {
         (
             "clusters.json",
             r#"{"items": []}"#,
-            "clusters.json:1:1: items: the inventory holds no clusters (help: look at the context and the rights with which \
-             `kubectl get clusters.fleet.cattle.io -A -o json` was run)",
+            "clusters.json:1:1: items: the inventory contains no clusters (help: check the context and the \
+             permissions with which `kubectl get clusters.fleet.cattle.io -A -o json` was run)",
         ),
         (
             "clusters.json",
             &CLUSTERS[..150],
-            "clusters.json:3:17: the JSON ends too early: EOF while parsing a string (help: the file is cut off; write it \
-             again with the command it came from)",
+            "clusters.json:3:17: the JSON ends too early: EOF while parsing a string (help: the file is cut off; \
+             rerun the command that wrote it)",
         ),
         (
             "shop-v2.json",
@@ -30,7 +30,7 @@ fn errors_in_files_that_an_experiment_names_have_a_position_in_that_file() {
         (
             "shop-v1.json",
             &PREVIOUS.replace("50000000", "1000000000000000000"),
-            "shop-v1.json:2:69: layers[1].size: the size is 1000000000000000000 bytes; at most 10^13 are believed for \
+            "shop-v1.json:2:69: layers[1].size: the size is 1000000000000000000 bytes, above the maximum of 10^13 for \
              `sha256:e` (help: write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed)",
         ),
         (
@@ -42,7 +42,7 @@ fn errors_in_files_that_an_experiment_names_have_a_position_in_that_file() {
         (
             "fleet.yaml",
             "rolloutStrategy: [\n",
-            "fleet.yaml:1:18: not YAML: unclosed bracket '[' (help: quote texts that hold `: `, `#`, `{` or `[`)",
+            "fleet.yaml:1:18: not YAML: unclosed bracket '[' (help: quote text that contains `: `, `#`, `{` or `[`)",
         ),
     ];
     let text = SKETCH.replace("fleet:\n", "inventory: clusters.json\nfleet:\n");
@@ -74,7 +74,7 @@ fn a_backoff_that_prevents_all_retries_of_argo_cd_is_rejected() {
             "duration: 5s, maxDuration: 5 minutes",
             Some(format!(
                 "set.yaml:4:79: {at}.maxDuration: `5 minutes` is not a duration; Argo CD accepts the file, but then never retries a failed sync (`unable to parse 5 minutes as a duration`) (help: write e.g. `30s` or \
-                 `1m30s`; a text of digits alone, `\"30\"`, means seconds)"
+                 `1m30s`; a text of only digits, `\"30\"`, means seconds)"
             )),
         ),
         (
@@ -102,11 +102,11 @@ fn exceptions_of_argo_cd_name_each_entry_of_the_fleet_once() {
     for (settings, told) in [
         (
             "autoSyncExcept: [nope]",
-            "autoSyncExcept[0]: no application is of the entry `nope`",
+            "autoSyncExcept[0]: no application belongs to the entry `nope`",
         ),
         (
             "skipReconcile: [{name: nope}]",
-            "skipReconcile[0].name: no application is of the entry `nope`",
+            "skipReconcile[0].name: no application belongs to the entry `nope`",
         ),
         (
             "autoSyncExcept: [dc-001, dc-001]",
@@ -118,7 +118,7 @@ fn exceptions_of_argo_cd_name_each_entry_of_the_fleet_once() {
         ),
         (
             "webhook: true",
-            "webhook: a webhook announces commits, and this release changes the spec instead (help: remove `webhook`, or \
+            "webhook: a webhook announces commits, but this release changes the spec (help: remove `webhook`, or \
              write `release: commit`)",
         ),
     ] {
@@ -192,7 +192,7 @@ fn a_missing_experiment_is_distinguished_from_an_invalid_one() {
     let error = load_text("").expect_err("empty");
     assert_eq!(
         lines(&error),
-        ["1:1: the file is empty (help: docs/experiment-format.md has an example to begin with)"]
+        ["1:1: the file is empty (help: start from the example in docs/experiment-format.md)"]
     );
 }
 
@@ -208,7 +208,7 @@ fn an_unbounded_file_is_refused_immediately() {
     assert!(
         error.problems[0]
             .message
-            .contains("grows beyond any sensible size"),
+            .contains("expands to too many values"),
         "{error}"
     );
     let bomb = format!("rolloutStrategy: {{}}\n{text}");
@@ -226,7 +226,7 @@ fn missing_sections_are_also_reported() {
     for message in [
         "the fleet has no clusters",
         "no image is released",
-        "there is no strategy to run",
+        "the experiment has no strategy to run",
     ] {
         assert!(
             found.iter().any(|line| line.contains(message)),
@@ -246,7 +246,7 @@ fn a_sweep_with_too_many_combinations_is_rejected() {
     let error = load_text(&text).expect_err("too many");
     // 101 x 101 points for two strategies, and 6 times as many for the swept strategy.
     assert!(
-        lines(&error)[0].contains("the sweep makes 81608 variants"),
+        lines(&error)[0].contains("the sweep creates 81608 variants"),
         "{error}"
     );
 }
@@ -261,7 +261,7 @@ fn a_sweep_of_worlds_that_exceed_the_memory_is_rejected() {
     );
     let error = load_text(&text).expect_err("too many");
     assert!(
-        lines(&error)[0].contains("the sweep makes 101 worlds of 100100 clusters"),
+        lines(&error)[0].contains("the sweep creates 101 worlds of 100100 clusters"),
         "{error}"
     );
 }

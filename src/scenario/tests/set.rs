@@ -135,7 +135,7 @@ fn errors_in_set_values_point_at_the_argument() {
     }
     let twice = refused(&["registry.egress=1 Gbit/s", "registry.egress=2 Gbit/s"]);
     assert!(
-        twice[0].contains("`registry.egress` is set, too: keep one of the two"),
+        twice[0].contains("`registry.egress` is also set: keep one of the two"),
         "{twice:#?}"
     );
 }
@@ -203,7 +203,7 @@ fn an_experiment_is_read_again_from_its_files_and_no_others() {
         .expect_err("a file that was not read")
         .to_string();
     assert!(
-        error.contains("it was not there when the experiment was read"),
+        error.contains("it did not exist when the experiment was read"),
         "{error}"
     );
 }

@@ -406,7 +406,7 @@ fn explanations_say_who_has_windows_and_when_the_first_opens() {
     for (story, line) in [
         (
             fleet("2026-03-27 20:00 Europe/Berlin", nights),
-            "schedules (nights): 2 of 4 clusters (c-1, c-2); outside of their windows at the start: 2; the first window \
+            "schedules (nights): 2 of 4 clusters (c-1, c-2); outside their windows at the start: 2; the first window \
              opens on Fri 2026-03-27 22:00 Europe/Berlin",
         ),
         (

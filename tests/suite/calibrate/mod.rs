@@ -444,7 +444,7 @@ fn unreadable_input_is_one_error_with_its_position_and_nothing_is_written() {
             "n.json",
             "{\"data\":{\"resultType\":\"vector\"}}",
             &["--prometheus", "egress=n.json"],
-            "a range query gives a matrix",
+            "a range query returns a matrix",
         ),
     ];
     for (name, content, arguments, message) in cases {

@@ -242,7 +242,8 @@ fn without_layers_and_sizes_the_missing_rate_has_a_reason() {
     let record = calibrated(home.path(), &["--events", "events.jsonl"]);
     assert!(record["rates"].is_null());
     assert!(
-        warnings(&record).contains("there is no rate") && warnings(&record).contains("--image"),
+        warnings(&record).contains("rates: unknown, because")
+            && warnings(&record).contains("--image"),
         "{record}"
     );
 }

@@ -172,7 +172,7 @@ fn inline_settings_override_the_file_and_explain_prints_them() {
         .success();
     let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     for line in [
-        "app: Cloud Foundry, canary deployment, by the rules that ship",
+        "app: Cloud Foundry, canary deployment, as shipped",
         "  1000 instances, one for each entry of the fleet; max_in_flight 50; 1 start with the request; 1051 of both versions at most",
         "  1       10 %     100            100            901",
         "  2      100 %     900           1000              0",

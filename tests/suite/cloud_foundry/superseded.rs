@@ -161,7 +161,7 @@ fn an_impossible_superseded_deployment_is_rejected() {
         .expect_err("a first push supersedes nothing")
         .to_string();
     assert!(
-        error.contains("a first push has no deployment before it"),
+        error.contains("the first deployment of an app cannot supersede another"),
         "{error}"
     );
 }

@@ -266,7 +266,7 @@ fn errors_equal_those_of_set_with_the_position_and_the_fix() {
             .expect("text")
             .to_owned();
         assert!(
-            error.contains("it was not there when the experiment was read"),
+            error.contains("it did not exist when the experiment was read"),
             "{set}: {error}"
         );
     }

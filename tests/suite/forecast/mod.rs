@@ -563,7 +563,7 @@ fn a_finished_or_stopped_rollout_is_rejected_with_the_reason() {
             &[
                 &message,
                 "deployment.json",
-                "export the deployment that is ACTIVE",
+                "export only the deployment that is ACTIVE",
             ],
         );
     }
@@ -756,7 +756,7 @@ fn errors_in_exports_have_a_position_and_a_fix() {
         (
             "twice",
             status.replace("store-02", "store-01"),
-            &["one object must show `store-01`, and several do"],
+            &["only one object may show `store-01`, but several do"],
         ),
         (
             "nothing",
@@ -827,7 +827,8 @@ fn deployments_of_fleets_agents_are_left_out_and_other_bundles_are_refused() {
     assert_eq!(with("fleet-agent-store-01"), alone);
     let (refused, code) = with("monitoring");
     assert!(
-        code == 2 && refused.contains("must be of one bundle, and are of `monitoring`, `shop`"),
+        code == 2
+            && refused.contains("must belong to one bundle, but belong to `monitoring`, `shop`"),
         "{refused}"
     );
 }

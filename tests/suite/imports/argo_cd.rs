@@ -213,9 +213,9 @@ fn an_export_of_a_set_and_its_applications_gives_the_strategy_and_the_fleet() {
     for line in [
         "read both.json: 8 applications\n",
         "read both.json (ApplicationSet shop): an ApplicationSet\n",
-        "note: from both.json: which applications there are, with their labels, clusters, automated sync and status; from \
+        "note: from both.json: the applications, with their labels, clusters, automated sync and status; from \
          both.json (ApplicationSet shop): the strategy\n",
-        "note: left out: 2 applications of other ApplicationSets or of none\n",
+        "note: left out: 2 applications belonging to other ApplicationSets or to none\n",
     ] {
         assert!(imported.contains(line), "{line}: {imported}");
     }
@@ -322,7 +322,7 @@ fn clusters_in_a_cloud_have_the_links_of_that_cloud() {
     ]);
     let words = "import --applications apps.json --clusters known.json -o out";
     let imported = printed(folder.path(), words);
-    let note = "labels and addresses show: 5 cloud (column `site` in clusters.csv); those of the other 2 are of branch";
+    let note = "addresses indicate: 5 cloud (column `site` in clusters.csv); for the other 2, those of branch";
     assert!(imported.contains(note), "{imported}");
     let experiment = loaded(&folder.path().join("out"));
     let clusters = &experiment.variants[0].scenario.world.clusters;

@@ -93,7 +93,7 @@ fn a_truncated_file_is_refused_at_its_end() {
             "{option}: {error}"
         );
         assert!(
-            error.contains("the file is cut off; write it again"),
+            error.contains("the file is cut off; rerun the command"),
             "{option}: {error}"
         );
         assert!(error.contains(" --> bad.json:1:"), "{option}: {error}");
@@ -237,12 +237,12 @@ fn exports_that_no_option_reads_are_named_with_the_fix() {
             "--fleet",
             r#"{"kind": "List", "items": []}"#,
             "the export has no objects",
-            "the rights with which",
+            "the permissions with which",
         ),
         (
             "--fleet",
             "NAMESPACE  NAME\nfleet-default  a\n",
-            "an object of no known kind",
+            "an object of an unknown kind",
             "kubectl get clusters.fleet.cattle.io -A -o json",
         ),
     ] {
@@ -268,7 +268,7 @@ fn conflicting_options_are_rejected() {
         ("--image bad.json", "no fleet is named; add one of --fleet"),
         (
             "--fleet good.json --members members.json",
-            "--fleet and --members are of two products",
+            "--fleet and --members belong to different products",
         ),
         (
             "--members members.json --gitrepo bad.json",

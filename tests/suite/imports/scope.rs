@@ -74,7 +74,7 @@ fn a_paused_git_repo_pauses_its_clusters() {
         "import --fleet clusters.json --gitrepo gitrepo.yaml -o out",
     );
     assert!(
-        imported.contains("note: the GitRepo is paused, and with it 1 cluster"),
+        imported.contains("note: the GitRepo is paused, so 1 cluster cannot be updated"),
         "{imported}"
     );
     let unknown = "note: the cluster group `eu` of the GitRepo's targets selects nothing: add --cluster-groups";
@@ -170,7 +170,9 @@ fn applications_of_a_set_in_another_namespace_are_left_out() {
         "import --applications apps.json --strategy set.yaml -o out",
     );
     assert!(
-        imported.contains("note: left out: 8 applications of other ApplicationSets or of none"),
+        imported.contains(
+            "note: left out: 8 applications belonging to other ApplicationSets or to none"
+        ),
         "{imported}"
     );
     assert_eq!(
@@ -287,7 +289,7 @@ fn a_canary_deployment_that_scales_the_app_names_the_base_of_its_steps() {
         folder.path(),
         "import --process processes.json --deployment deployment.json -o out",
     );
-    let note = "note: the steps of the canary phase are computed from 40 instances; Cloud Foundry takes 20 where";
+    let note = "note: the steps of the canary phase are computed from 40 instances; Cloud Foundry uses 20 where";
     assert!(imported.contains(note), "{imported}");
 }
 
@@ -368,7 +370,7 @@ fn targets_of_the_fleet_yaml_replace_those_of_the_git_repo() {
         folder.path(),
         "import --fleet clusters.json --gitrepo gitrepo.yaml --strategy fleet.yaml -o out",
     );
-    let note = "note: the targets of the GitRepo do not count: fleet.yaml has its own\n";
+    let note = "note: the targets of the GitRepo are ignored: fleet.yaml has its own\n";
     assert!(imported.contains(note), "{imported}");
     assert!(
         imported.contains("note: left out: 6 clusters not selected by fleet.yaml\n"),

@@ -287,7 +287,7 @@ fn applications_of_one_cluster_share_its_link() {
         "import --applications apps.json --strategy set.yaml -o out",
     );
     assert!(
-        imported.contains("note: 1 cluster of several applications"),
+        imported.contains("note: 1 cluster with several applications"),
         "{imported}"
     );
     let experiment = loaded(&folder.path().join("out"));
@@ -801,7 +801,7 @@ fn links_depend_on_the_kind_of_site_in_the_exports() {
     fs::write(folder.path().join("labelled.json"), json(&shops)).expect("written");
     let imported = printed(folder.path(), "import --fleet labelled.json -o labelled");
     assert!(
-        imported.contains("labels and addresses show: 3 data-centre (column `site`"),
+        imported.contains("labels and addresses indicate: 3 data-centre (column `site`"),
         "one is `local`: {imported}"
     );
     let clusters = loaded(&folder.path().join("labelled")).variants[0]

@@ -76,7 +76,7 @@ fn argo_cd_with_80_applications_gets_an_answer() {
     for line in [
         "read apps.json: 83 applications",
         "note: left out: 1 application being deleted",
-        "note: left out: 2 applications of other ApplicationSets or of none",
+        "note: left out: 2 applications belonging to other ApplicationSets or to none",
     ] {
         assert!(imported.contains(line), "{line}: {imported}");
     }
@@ -97,7 +97,7 @@ fn cloud_foundry_with_200_instances_gets_an_answer() {
     );
     for line in [
         "read processes.json: a web process with 200 instances",
-        "note: left out: 1 of the app's processes, of other types",
+        "note: left out: 1 of the app's processes, not of the type `web`",
         "strategies.as-exported.cloudFoundry.continueAfter",
         "release.images[0].manifest.layers[0].size",
     ] {

@@ -44,7 +44,7 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
     );
     if forecast.seen.failed > 0 {
         lines.push(format!(
-            "Failed: {}. The forecast takes them to stay failed, and counts the others.",
+            "Failed: {}. The forecast assumes that they stay failed, and covers the others.",
             counted(forecast.seen.failed, &forecast.target)
         ));
     }

@@ -100,8 +100,9 @@ pub fn uncertainty_text(results: &Results, width: usize) -> String {
         text.push('\n');
         text.push_str(&wrapped(
             &format!(
-                "{} of one further rollout, each interval beside its median: luck alone with {}, total with {} ({} \
-                 draws of the constants). The last column has the share of these draws in which it is the least.",
+                "{} of one further rollout, each median with two intervals: from random numbers alone ({}), and in \
+                 total ({}; {} draws of the constants). The last column is the share of these draws in which the \
+                 variant has the lowest value.",
                 heading(measure),
                 level(first.luck_level),
                 level(first.total_level),

@@ -40,7 +40,7 @@ pub enum ResultsError {
     },
     /// A folder that fleetsim did not write.
     #[error(
-        "{} exists but has no fleetsim results; remove it or choose another output folder",
+        "{} exists but does not contain fleetsim results; remove it or choose another output folder",
         .0.display()
     )]
     Foreign(PathBuf),
@@ -80,7 +80,7 @@ pub enum ResultsError {
     #[error("another fleetsim process is writing to {}; wait for it or choose another folder", .0.display())]
     Busy(PathBuf),
     /// The user has no folder for saved runs that only this user can write to.
-    #[error("there is no folder for saved runs: {0}")]
+    #[error("no folder for saved runs is available: {0}")]
     NoState(#[source] std::io::Error),
     /// A table that was modified after fleetsim wrote it.
     #[error("{} was modified after fleetsim wrote it; restore it or run the experiment again", .0.display())]

@@ -141,7 +141,7 @@ impl Limit {
             "<=" => (opposite(limit.allowed), 1.0 - share),
             _ => {
                 return Err(invalid_chance(format!(
-                    "a share of all runs is compared with >= or <=, not `{operator}`"
+                    "a share of all runs must be compared with >= or <=, not `{operator}`"
                 )));
             }
         };

@@ -219,11 +219,11 @@ measures! {
     path_offline_s: Option<f64> => PathOffline, "s", LessIsBetter;
     /// The same: other time of instructions to clusters and reports from them.
     path_report_s: Option<f64> => PathReport, "s", LessIsBetter;
-    /// Time from release until 50% of all targets were ready; empty if fewer ever were.
+    /// Time from release until 50% of all targets were ready; empty if fewer ever became ready.
     t50_s: Option<f64> => T50, "s", LessIsBetter, late;
-    /// Time from release until 90% of all targets were ready; empty if fewer ever were.
+    /// Time from release until 90% of all targets were ready; empty if fewer ever became ready.
     t90_s: Option<f64> => T90, "s", LessIsBetter, late;
-    /// Time from release until 99% of all targets were ready; empty if fewer ever were.
+    /// Time from release until 99% of all targets were ready; empty if fewer ever became ready.
     t99_s: Option<f64> => T99, "s", LessIsBetter, late;
     /// Median time from instruction to ready over this run's clusters that became ready.
     update_p50_s: Option<f64> => UpdateP50, "s", LessIsBetter;

@@ -34,8 +34,8 @@ pub const MOST_ROUNDS: u32 = 1_000;
 pub enum ShardError {
     /// A folder without shards.
     #[error(
-        "{} has no shards; run `fleetsim run EXPERIMENT --shard I/N` for every I from 1 to N, or name the folder of \
-         those that you have", .0.display()
+        "{} has no shards; run `fleetsim run EXPERIMENT --shard I/N` for every I from 1 to N, or name the folder that \
+         contains them", .0.display()
     )]
     None(PathBuf),
     /// Missing shards.
@@ -51,12 +51,12 @@ pub enum ShardError {
         command: String,
     },
     /// Two folders that contain the same shard.
-    #[error("{} and {} are the same shard; name it once", .0.display(), .1.display())]
+    #[error("{} and {} are the same shard; pass it only once", .0.display(), .1.display())]
     Twice(PathBuf, PathBuf),
     /// Shards that do not belong together, or not to this experiment and program.
     #[error(
         "all shards must have the same {what}, but it is {found} in {} and {wanted} in {place}; simulate the shards again \
-         with one program and the same experiment, or keep the shards of each study in a folder of their own",
+         with the same program and experiment, or keep the shards of each study in a separate folder",
         shard.display()
     )]
     Mixed {
@@ -322,7 +322,7 @@ impl FoundShard {
         if is_shard {
             Ok(Some(shard))
         } else {
-            Err(shard.damaged(PROVENANCE_FILE, "does not number its shard"))
+            Err(shard.damaged(PROVENANCE_FILE, "has an invalid shard number"))
         }
     }
 
@@ -361,7 +361,7 @@ impl FoundShard {
             return Err(self.damaged(name, "is missing or unreadable"));
         };
         if sha256(&bytes) != listed.sha256 {
-            return Err(self.damaged(name, "has other bytes than were written"));
+            return Err(self.damaged(name, "was modified after it was written"));
         }
         Ok(bytes)
     }
@@ -378,7 +378,7 @@ impl FoundShard {
         }
         Err(self.damaged(
             SHARD_RUNS_FILE,
-            "does not have the runs that its provenance states",
+            "does not contain the runs that its provenance lists",
         ))
     }
 
@@ -454,8 +454,7 @@ fn shards_in(folder: &Path) -> Result<Vec<FoundShard>, ShardError> {
     }
     paths.sort();
     if let Some(link) = paths.iter().find(|path| path.is_symlink()) {
-        let message =
-            "links next to shards are not followed; replace it by the folder, or name that folder";
+        let message = "links next to shards are not followed; replace it with the folder, or name that folder";
         return Err(
             ResultsError::io("read", link)(Error::new(ErrorKind::InvalidData, message)).into(),
         );

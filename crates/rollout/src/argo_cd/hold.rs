@@ -21,8 +21,8 @@ impl ArgoCd {
     /// Returns the hold of a set whose last pass was within the grace period, if no pass follows.
     pub fn grace_period_hold(&self) -> Hold {
         let explanation = format!(
-            "nothing is promoted within {} of a change, and no pass follows by itself (argoproj/argo-cd#29347): a \
-             generator with a timer or the next change of an application goes on",
+            "nothing is promoted within {} of a change, and no pass follows automatically (argoproj/argo-cd#29347): \
+             the rollout continues with a generator's timer or the next change of an application",
             self.options.refresh_grace_period
         );
         Hold::new(REFRESH_GRACE_PERIOD, explanation)

@@ -88,7 +88,7 @@ impl DeploymentExplanation {
             {
                 let number = index + 1;
                 warnings.push(format!(
-                    "step {number} ({weight} %) has as many instances as the one before: it is only a pause"
+                    "step {number} ({weight} %) has as many instances as the previous step: it is only a pause"
                 ));
             }
         }
@@ -281,7 +281,7 @@ mod tests {
                 AppQuota::default(),
                 &[
                     "it waits for a user 3 times, without a time limit",
-                    "step 2 (21 %) has as many instances as the one before: it is only a pause",
+                    "step 2 (21 %) has as many instances as the previous step: it is only a pause",
                     "the step of 100 % keeps no old instance: its pause is after the whole rollout",
                 ],
             ),

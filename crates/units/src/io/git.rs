@@ -142,7 +142,7 @@ impl Repository {
             )
         })?;
         let size = String::from_utf8_lossy(&size).trim().parse::<u64>();
-        let size = size.map_err(|_| "git does not say how large it is".to_owned())?;
+        let size = size.map_err(|_| "git does not report its size".to_owned())?;
         if size > most {
             return Err(format!("it has more than {most} bytes"));
         }
@@ -162,7 +162,7 @@ impl Repository {
         if status.success() && bytes.len() as u64 == size {
             Ok(bytes)
         } else {
-            Err("git cannot read it; `git fsck` says what is damaged".to_owned())
+            Err("git cannot read it; `git fsck` reports what is damaged".to_owned())
         }
     }
 
@@ -185,7 +185,7 @@ impl Repository {
 
     fn says_of(&self, arguments: &[&str], file: &Path) -> Result<bool, String> {
         let Ok(path) = file.strip_prefix(&self.top) else {
-            return Err("it is outside of the work tree".to_owned());
+            return Err("it is outside the work tree".to_owned());
         };
         // `check-ignore` cannot be told to treat paths literally, but it does so for a path that begins with `./`.
         let path = Path::new(".").join(path);
@@ -225,7 +225,7 @@ impl Repository {
             .map_err(|error| not_started(&error))?;
         match output_in_time(git) {
             Ok(Some(output)) => Ok(output),
-            Ok(None) => Err(format!("git gave no answer within {LONGEST_ANSWER:?}")),
+            Ok(None) => Err(format!("git did not respond within {LONGEST_ANSWER:?}")),
             Err(error) => Err(error.to_string()),
         }
     }

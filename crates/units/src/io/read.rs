@@ -33,7 +33,7 @@ pub fn open_file(path: &Path) -> Result<File> {
     }
     if !metadata.is_file() {
         return Err(Error::other(
-            "it is not a regular file; save what it gives to a file, or use `-` where that is allowed",
+            "it is not a regular file; save its output to a file, or use `-` where that is allowed",
         ));
     }
     File::open(path)
@@ -71,9 +71,7 @@ pub fn open_below(folder: &Path, name: &str) -> Result<File> {
 /// path.
 pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
     if !is_plain(name) {
-        return Err(invalid(
-            "files of a results folder must have plain names below it",
-        ));
+        return Err(invalid("files in a results folder must have plain names"));
     }
     let mut path = folder.to_owned();
     let mut found = None;
@@ -82,7 +80,7 @@ pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
         let metadata = fs::symlink_metadata(&path)?;
         if metadata.is_symlink() {
             return Err(invalid(
-                "links in a results folder are not followed; replace it by the file",
+                "links in a results folder are not followed; replace it with the file",
             ));
         }
         found = Some(metadata);

@@ -182,7 +182,7 @@ impl Context<'_> {
             if let Some(first) = seen.insert(name, index) {
                 let path = list.index(index).key("name");
                 let message = format!("`{name}` is the name of `{list}[{first}]` already");
-                self.report(&path, message, "give each its own name");
+                self.report(&path, message, "use a different name for each");
             }
         }
     }

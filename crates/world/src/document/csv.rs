@@ -6,9 +6,9 @@ use super::problem::{OrProblem, Problem, Source};
 use super::wording::Wording;
 
 /// The error message for an [`unclosed_quote`].
-pub(crate) const UNCLOSED_QUOTE: &str = "a quote that opens a cell must be closed";
+pub(crate) const UNCLOSED_QUOTE: &str = "a quoted cell must end with a quote";
 /// The suggested fix for an [`unclosed_quote`].
-pub(crate) const CLOSE_QUOTE: &str = "close it, or write a quote in a cell twice, within quotes";
+pub(crate) const CLOSE_QUOTE: &str = "close it, or double a quote inside a quoted cell";
 
 /// Returns the byte offset of a quote that is never closed: CSV readers treat everything after it as one cell.
 pub(crate) fn unclosed_quote(csv: &str) -> Option<usize> {

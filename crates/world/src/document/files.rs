@@ -211,7 +211,7 @@ impl Files {
 
 /// Fails for every path: no other file exists.
 fn open_nothing(_: &Path) -> Result<Vec<u8>, String> {
-    Err("it was not there when the experiment was read".to_owned())
+    Err("it did not exist when the experiment was read".to_owned())
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
@@ -283,8 +283,7 @@ pub fn json_problem(source: &Arc<Source>, error: &serde_json::Error) -> Problem 
         let reason = "the JSON ends too early";
         let message = Wording::quoting(format!("{reason}: {message}"), reason);
         let problem = source.at(at..at, "", message);
-        return problem
-            .with_help("the file is cut off; write it again with the command it came from");
+        return problem.with_help("the file is cut off; rerun the command that wrote it");
     }
     let what = if error.is_data() {
         "the JSON is not valid here"

@@ -14,12 +14,13 @@ use std::sync::OnceLock;
 use fleetsim_units::io::Repository;
 
 const OUTSIDE: &str =
-    "the file's text is not shown, because it is outside of the experiment's folder and repository";
-const UNTRACKED: &str = "the file's text is not shown, because it is outside of the experiment's folder and git does not track it";
+    "the file's text is not shown, because it is outside the experiment's folder and repository";
+const UNTRACKED: &str = "the file's text is not shown, because it is outside the experiment's folder and git does \
+not track it";
 const OF_GIT: &str = "the file's text is not shown, because it belongs to git";
 const IGNORED: &str = "the file's text is not shown, because git ignores it";
 const UNKNOWN: &str =
-    "the file's text is not shown, because git does not say whether it ignores it";
+    "the file's text is not shown, because git did not report whether it ignores it";
 
 /// A file that an experiment names.
 #[derive(Debug, Eq, PartialEq)]

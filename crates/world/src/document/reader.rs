@@ -441,7 +441,7 @@ impl<'de> Choice<'de> {
     fn content(&self) -> Result<ReadPlace<'de>, ReadError> {
         self.content
             .map(ReadPlace::At)
-            .ok_or_else(|| de::Error::custom(format!("`{0}` wants a map: `{0}: {{}}`", self.key)))
+            .ok_or_else(|| de::Error::custom(format!("`{0}` must be a map: `{0}: {{}}`", self.key)))
     }
 }
 
@@ -452,7 +452,7 @@ impl<'de> VariantAccess<'de> for Choice<'de> {
         match self.content {
             None => Ok(()),
             Some(_) => Err(de::Error::custom(format!(
-                "`{}` stands alone, without a value",
+                "`{}` must not have a value",
                 self.key
             ))),
         }
@@ -671,7 +671,10 @@ pub(crate) mod tests {
                 "name: x\nway: {lnog: {}}",
                 "way.lnog: unknown choice `lnog`",
             ),
-            ("name: x\nway: long", "way: `long` wants a map: `long: {}`"),
+            (
+                "name: x\nway: long",
+                "way: `long` must be a map: `long: {}`",
+            ),
             (
                 "name: x\nway: {long: {}}",
                 "way.long: the field `steps` is missing",

@@ -24,7 +24,7 @@ pub(super) fn problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Prob
     if is_of_syntax(error)
         && let Some(tab) = tab_in_indentation(&source.text, at.start)
     {
-        let help = "replace the tabs at the beginning of lines by spaces";
+        let help = "replace the tabs at the beginning of lines with spaces";
         return source
             .at(
                 tab..tab,
@@ -65,7 +65,7 @@ fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. }
         | Error::AliasReplayCounterOverflow { .. } => (
-            "the YAML grows beyond any sensible size when it is read".into(),
+            "the YAML expands to too many values".into(),
             "an experiment needs at most 250 000 values; write repeated clusters as one group with a range, or as an \
              inventory in JSON",
         ),
@@ -77,12 +77,11 @@ fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
             "keep one of the two; the file does not say which one is meant",
         ),
         Error::MultipleDocuments { .. } => (
-            "the file holds several YAML documents".into(),
+            "the file contains several YAML documents".into(),
             "keep one; `---` starts a new document",
         ),
         Error::RecursiveReferencesRequireWeakTypes { .. } => (
-            "this alias repeats a value that contains the alias itself, so it would never end"
-                .into(),
+            "this alias is inside the value that it refers to, so it would never end".into(),
             "move the anchor (`&name`) to a value without this alias, or write the value out here",
         ),
         Error::UnknownAnchor { .. } => (
@@ -92,11 +91,11 @@ fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
         other if plain_message(other).starts_with("recursion limit") => too_deep(),
         other if plain_message(other).ends_with("is not a finite number") => (
             Wording::quoting(plain_message(other), "a number is not finite"),
-            "write a finite number; to leave a limit out, remove its line; quote a text that only looks like a number",
+            "write a finite number; to omit a limit, remove its line; quote text that only looks like a number",
         ),
         other => (
             not_yaml(other),
-            "quote texts that hold `: `, `#`, `{` or `[`",
+            "quote text that contains `: `, `#`, `{` or `[`",
         ),
     }
 }
@@ -104,7 +103,7 @@ fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
 fn too_deep() -> (Wording, &'static str) {
     (
         "the YAML is nested too deeply".into(),
-        "an experiment needs no more than 64 levels",
+        "use at most 64 levels",
     )
 }
 

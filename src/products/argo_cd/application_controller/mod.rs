@@ -77,8 +77,8 @@ impl SetStep {
     /// Returns the name of this kind of step, for counts.
     pub(super) const fn kind(&self) -> &'static str {
         match self {
-            Self::Seen => "writes of the set that its controller sees",
-            Self::Answered => "answers to writes of the ApplicationSet controller",
+            Self::Seen => "writes to the ApplicationSet that its controller sees",
+            Self::Answered => "responses to writes by the ApplicationSet controller",
         }
     }
 }
@@ -258,7 +258,7 @@ impl ApplicationStep {
     /// Returns the name of this kind of step, for counts.
     const fn kind(self) -> &'static str {
         match self {
-            Self::Written => "writes of an Application that the application controller sees",
+            Self::Written => "writes to an Application that the application controller sees",
             Self::Requested => "requests of an operation",
             Self::Begins => "begins of an operation",
             Self::Seen(_) => "statuses of an Application that the ApplicationSet controller sees",
@@ -267,7 +267,7 @@ impl ApplicationStep {
             Self::TimesOut(_) => "time-outs of an operation",
             Self::Compared => "comparisons",
             Self::Refresh | Self::WindowRefresh => "refreshes",
-            Self::Unblocked => "operations that a sync window lets go on",
+            Self::Unblocked => "operations that continue when a sync window opens",
         }
     }
 }
@@ -298,7 +298,7 @@ pub(super) struct ApplicationController {
 }
 
 impl ApplicationController {
-    /// Creates the controller in its state before the release: every known cluster is ready on the installed revision.
+    /// Creates the controller in its state before the rollout: every known cluster is ready on the installed revision.
     pub(super) fn new(strategy: &ArgoCdStrategy, automatic: Operation, run: &Run<'_>) -> Self {
         let ArgoCdStrategy {
             release,

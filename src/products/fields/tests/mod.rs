@@ -45,10 +45,10 @@ fn names_are_accepted_in_any_letter_case_and_unknown_names_are_noted() {
     assert_eq!(
         found.notes,
         [
-            "`Paused` is read as `paused`: Fleet takes names in any letter case",
-            "`ROLLOUTSTRATEGY` is read as `rolloutStrategy`: Fleet takes names in any letter case",
-            "`MaxUnavailable` is read as `maxUnavailable`: Fleet takes names in any letter case",
-            "`mine` is no field that Fleet knows, so it is ignored",
+            "`Paused` is read as `paused`: Fleet accepts names in any letter case",
+            "`ROLLOUTSTRATEGY` is read as `rolloutStrategy`: Fleet accepts names in any letter case",
+            "`MaxUnavailable` is read as `maxUnavailable`: Fleet accepts names in any letter case",
+            "`mine` is not a field of Fleet, so it is ignored",
         ]
     );
 }
@@ -58,7 +58,7 @@ fn types_are_rejected_or_rewritten_as_by_fleet() {
     for (text, problem) in [
         (
             "paused: \"true\"\n",
-            "fleet.yaml:1:9: paused: must be true or false, and this is the text `true` (help: write it without \
+            "fleet.yaml:1:9: paused: must be true or false, but this is the text `true` (help: write it without \
              quotes; Fleet refuses the file)",
         ),
         (

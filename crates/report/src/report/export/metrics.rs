@@ -22,17 +22,17 @@ struct MetricFamily {
 const GAUGES: [MetricFamily; 4] = [
     MetricFamily {
         name: "fleetsim_image_pulls",
-        help: "Image pulls that run at once, the highest number in the interval.",
+        help: "Maximum number of concurrent image pulls in the interval.",
         samples: |row| vec![("", row.pulls as f64)],
     },
     MetricFamily {
         name: "fleetsim_layer_downloads",
-        help: "Layers that are downloaded at once, the highest number in the interval.",
+        help: "Maximum number of concurrent layer downloads in the interval.",
         samples: |row| vec![("", row.downloads as f64)],
     },
     MetricFamily {
         name: "fleetsim_registry_egress_peak_bytes_per_second",
-        help: "Egress of the registries, the highest mean over one second in the interval.",
+        help: "Maximum egress of the registries in the interval, as a mean over one second.",
         samples: |row| vec![("", row.egress_peak_1s_bytes_per_s)],
     },
     MetricFamily {

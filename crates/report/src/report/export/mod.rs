@@ -27,7 +27,7 @@ fn chosen<'r>(results: &'r Results, names: &[String]) -> Result<Vec<VariantResul
         if !known.contains(&name.as_str()) {
             let known = known.iter().map(|name| format!("`{name}`")).join(", ");
             return Err(format!(
-                "these results have no variant `{name}`; name one of {known}"
+                "these results have no variant `{name}`; choose one of {known}"
             ));
         }
     }

@@ -241,7 +241,7 @@ fn present_setting(
     place: FrontPlace,
     width: usize,
 ) -> String {
-    let whose = format!("The present setting of {}", candidate.strategy);
+    let whose = format!("The current setting of {}", candidate.strategy);
     let Some(took) = place.time else {
         return format!("{whose} does not finish in every run.\n");
     };

@@ -449,8 +449,8 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
             "raise `--replicates`"
         };
         text.push_str(&format!(
-            " An answer that is not certain is not offered for pasting; for more runs {more}, or raise \
-             `plan.indifference` if the difference does not matter."
+            " An uncertain answer has no snippet to paste. For more certainty, {more}; if the difference does not \
+             matter, raise `plan.indifference`."
         ));
     }
     if let Some(found) = &plan.exhaustive {

@@ -53,7 +53,7 @@ fn run_it(plan: &PlanRecord, variant: &str) -> String {
         .map(|setting| format!(" \\\n#   --set '{}={}'", setting.path, setting.value))
         .join("");
     match options.is_empty() {
-        true => "# It is the present setting.\n".to_owned(),
+        true => "# This is the current setting.\n".to_owned(),
         false => format!("# To simulate it: fleetsim run EXPERIMENT{options}\n"),
     }
 }

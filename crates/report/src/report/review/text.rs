@@ -288,7 +288,10 @@ impl Review {
                     .iter()
                     .filter(|variant| variant.time().is_some_and(MeasureReview::is_clear))
                     .count();
-                format!("{changed} of {} rollouts take another time", several.len())
+                format!(
+                    "{changed} of {} rollouts take a different time",
+                    several.len()
+                )
             }
         }
     }

@@ -201,7 +201,11 @@ fn only_earlier_results_of_the_same_experiment_are_replaced() {
     fs::write(at("annotated/notes.md"), "mine").expect("written");
     std::os::unix::fs::symlink(at("nowhere"), at("dangling")).expect("linked");
     let cases = [
-        ("photos", "has no fleetsim results", "a foreign folder"),
+        (
+            "photos",
+            "does not contain fleetsim results",
+            "a foreign folder",
+        ),
         ("file", "is not a folder", "a file"),
         (
             "other",

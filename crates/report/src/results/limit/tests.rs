@@ -149,7 +149,7 @@ fn a_limit_on_a_share_of_all_runs_holds_fails_or_is_undecided() {
         ),
         (
             "P(completion <= 5min) > 95%",
-            "is compared with >= or <=, not `>`",
+            "must be compared with >= or <=, not `>`",
         ),
         (
             "P(completion <= 5min) >= 100%",

@@ -222,7 +222,10 @@ fn mixed_shards_are_refused_with_the_difference() {
         "{text}"
     );
     let text = error(&[home.path().to_owned(), shards[0].clone()]);
-    assert!(text.ends_with("are the same shard; name it once"), "{text}");
+    assert!(
+        text.ends_with("are the same shard; pass it only once"),
+        "{text}"
+    );
 }
 
 #[cfg(unix)]
@@ -246,7 +249,7 @@ fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
     type Damage = fn(&Path);
     let cases: [(&str, Damage); 6] = [
         (
-            "2-of-3/runs.bin has other bytes than were written",
+            "2-of-3/runs.bin was modified after it was written",
             |shard| {
                 let mut bytes = fs::read(shard.join(SHARD_RUNS_FILE)).expect("readable");
                 *bytes.last_mut().expect("not empty") ^= 1;
@@ -254,7 +257,7 @@ fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
             },
         ),
         (
-            "2-of-3/runs.bin has other bytes than were written",
+            "2-of-3/runs.bin was modified after it was written",
             |shard| {
                 fs::File::options()
                     .write(true)
@@ -265,7 +268,7 @@ fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
             },
         ),
         (
-            "2-of-3/runs.bin does not have the runs that its provenance states",
+            "2-of-3/runs.bin does not contain the runs that its provenance lists",
             |shard| {
                 // The file contains the runs of another shard, with a forged hash.
                 let bytes = fs::read(shard.with_file_name("1-of-3").join(SHARD_RUNS_FILE))
@@ -285,13 +288,13 @@ fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
             fs::remove_file(shard.join(SHARD_RUNS_FILE)).expect("removed");
         }),
         (
-            "2-of-3/inputs/experiment.yaml has other bytes than were written",
+            "2-of-3/inputs/experiment.yaml was modified after it was written",
             |shard| {
                 fs::write(shard.join("inputs/experiment.yaml"), "other").expect("written");
             },
         ),
         (
-            "2-of-3/runs.bin does not have the runs that its provenance states",
+            "2-of-3/runs.bin does not contain the runs that its provenance lists",
             |shard| {
                 let mut provenance = Provenance::read(shard).expect("readable").expect("there");
                 provenance.shard.as_mut().expect("a shard").runs = 2;

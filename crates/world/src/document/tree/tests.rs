@@ -81,7 +81,7 @@ fn invalid_yaml_is_reported_at_its_position() {
     };
     let deep = "[".repeat(2000);
     for (text, message) in [
-        (bomb.as_str(), "grows beyond any sensible size"),
+        (bomb.as_str(), "expands to too many values"),
         (deep.as_str(), "nested too deeply"),
         ("a: 1\na: 2\n", "the key `a` appears twice"),
         ("a: 1\n---\nb: 1\n", "several YAML documents"),
@@ -118,13 +118,13 @@ fn errors_for_tabs_and_recursive_aliases_have_a_specific_fix() {
         (
             "a: &x [1, *x]\n",
             1,
-            "this alias repeats a value that contains the alias itself",
+            "this alias is inside the value that it refers to",
             "move the anchor",
         ),
         (
             "a: &x\n  b: {c: *x}\n",
             2,
-            "this alias repeats a value that contains the alias itself",
+            "this alias is inside the value that it refers to",
             "move the anchor",
         ),
         (

@@ -182,7 +182,7 @@ impl SiteKind {
             Self::Cloud => SiteLink::fixed(
                 5_000.0,
                 5,
-                "the limit of EC2 instances with less than 32 vCPU; the round trip is a guess",
+                "the limit of EC2 instances with fewer than 32 vCPUs; the round trip is a guess",
             ),
         }
     }

@@ -89,7 +89,7 @@ pub fn read_column<Q: Quantity>(
         ))
     };
     let broken = |error: csv::Error| {
-        let help = "write one header line, and rows with as many cells";
+        let help = "write one header line, and the same number of cells in each row";
         let message = Wording::quoting(format!("not CSV: {error}"), "not CSV");
         at(error.position(), "", message, help.into())
     };
@@ -158,7 +158,7 @@ pub fn read_column<Q: Quantity>(
         column.values.push(read.map_err(|error| {
             let units: Vec<String> = Q::COLUMN_UNITS.iter().map(|(end, _)| (*end).to_owned()).collect();
             let units = some_of(&units);
-            let help = format!("write values with units, or let the name of the column `{name}` end in one of {units}");
+            let help = format!("write values with units, or end the name of the column `{name}` with one of {units}");
             // Show the number as written, because it may have 300 digits without its exponent.
             let written = |number: f64| error.to_string().replace(&number.to_string(), cell);
             let message = number.map_or_else(|| error.to_string(), written);
