@@ -1,10 +1,10 @@
 //! The sequential procedure behind `precision`, which decides when a variant has enough runs.
 //!
-//! A measure is precise if the half-width of the 95% interval of its mean (as in `summary.csv`) is at most γ' = γ / (1
-//! + γ) of the mean, where γ is the requested precision. The relative error of the mean is then at most γ whenever the
-//! interval covers the true mean (Law, Kelton, "Simulation Modeling and Analysis", section "Obtaining a specified
-//! precision"; Chow, Robbins, Annals of Mathematical Statistics 36 (1965), who show that the coverage of such a
-//! procedure is correct in the limit).
+//! A measure is precise if the half-width of the 95% interval of its mean (as in `summary.csv`) is at most
+//! γ' = γ / (1 + γ) of the mean, where γ is the requested precision. The relative error of the mean is then at most γ
+//! whenever the interval covers the true mean (Law, Kelton, "Simulation Modeling and Analysis", section "Obtaining a
+//! specified precision"; Chow, Robbins, Annals of Mathematical Statistics 36 (1965), who show that the coverage of such
+//! a procedure is correct in the limit).
 //!
 //! A procedure with repeated looks tends to stop when the spread is small by chance, so its intervals cover the true
 //! value less often than their level states. Three rules reduce this effect: the first look comes after at least ten

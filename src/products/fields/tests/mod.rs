@@ -63,7 +63,7 @@ fn types_are_rejected_or_rewritten_as_by_fleet() {
         ),
         (
             "helm:\n  timeoutSeconds: \"300\"\n",
-            "fleet.yaml:2:19: helm.timeoutSeconds: must be a whole number, and this is the text `300` (help: write it \
+            "fleet.yaml:2:19: helm.timeoutSeconds: must be a whole number, but this is the text `300` (help: write it \
              without quotes; Fleet refuses the file)",
         ),
         (

@@ -9,14 +9,12 @@ use super::decisions::{Decision, DecisionRule};
 use super::details::{may_be_fastest, unfinished};
 use super::groups::NamedVariant;
 use super::lines::{AnswerKey, AnswerLines};
-use super::ranking::{
-    RankedTime, RankedVariant, fastest, left_behind, rankable, ranked_time, time_before_late,
-};
+use super::ranking::{RankedTime, RankedVariant, fastest, left_behind, rankable, ranked_time};
 use super::room::RegistryLink;
 use super::sentence::{quoted, some_of};
 use super::{left, limit_lines, load, others, path, times, tradeoff};
 use crate::report::data::{VariantResults, range_of, target_of};
-use crate::report::format::{count, in_unit, time};
+use crate::report::format::{in_unit, time};
 use crate::report::limits::{AssertedLimit, exceeded, fails};
 use crate::results::Measure;
 use fleetsim_units::counted;
