@@ -103,6 +103,6 @@ mod tests {
             silent.starts_with("1 of 5 are offline in every run"),
             "{silent}"
         );
-        assert!(silent.contains(": `c1`; column `offline`"), "{silent}");
+        assert!(silent.contains(": `c1`; see column `offline`"), "{silent}");
     }
 }

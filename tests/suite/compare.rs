@@ -150,11 +150,11 @@ fn a_limit_that_the_new_version_exceeds_sets_the_exit_code_and_fails_a_test_case
 #[test]
 fn a_violation_that_the_old_version_has_is_named_and_does_not_fail_the_check() {
     let home = folder_with(&[]);
-    version(&home.path().join("old"), "  maxUnavailable: 50%\n", 10);
-    version(&home.path().join("new"), "  maxUnavailable: 100%\n", 10);
+    version(&home.path().join("old"), "  maxUnavailable: 75%\n", 20);
+    version(&home.path().join("new"), "  maxUnavailable: 100%\n", 20);
     let (printed, code) = compared(home.path(), &["old", "new"]);
     assert_eq!(code, 0, "{printed}");
-    let words = "as before: `from-git` exceeds `peak_pulls <= 10`: ";
+    let words = "as before: `from-git` exceeds `peak_pulls <= 20`: ";
     assert!(
         printed.contains(words) && printed.contains("(before: "),
         "{printed}"

@@ -87,7 +87,7 @@ fn results_are_exported_as_a_trace_and_metrics_and_a_wrong_name_writes_nothing()
     ]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(
-        text(&wrong.stderr).contains("no variant `gti`; name one of `git`, `bound`"),
+        text(&wrong.stderr).contains("no variant `gti`; choose one of `git`, `bound`"),
         "{}",
         text(&wrong.stderr)
     );

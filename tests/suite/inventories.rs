@@ -123,7 +123,7 @@ sweep: {strategies.s.rancherFleet.maxUnavailable: [10, 10%, 25%, 100%]}",
     );
     assert!(answer.contains("(median of 6 runs, 95% CI "), "{printed}");
     assert!(
-        answer.contains(" 3 cannot be updated: 2 paused, 1 without agent."),
+        answer.contains("3 of 299 clusters cannot be updated: 2 paused and 1 without agent"),
         "{printed}"
     );
     assert!(
@@ -138,11 +138,11 @@ sweep: {strategies.s.rancherFleet.maxUnavailable: [10, 10%, 25%, 100%]}",
         .expect("the page has an answer");
     let answered = &answered[..answered.find("</section>").expect("it ends")];
     assert!(
-        answered.contains("296 of 299 clusters are ready after "),
+        answered.contains("296 of 299 clusters ready in "),
         "{answered}"
     );
     assert!(
-        answered.contains(" 3 cannot be updated: 2 paused, 1 without agent."),
+        answered.contains("3 of 299 clusters cannot be updated: 2 paused and 1 without agent"),
         "{answered}"
     );
     let mut runs = csv::Reader::from_path(results.join("runs.csv")).expect("runs.csv");

@@ -162,7 +162,7 @@ fn with_drawn_constants_total_intervals_are_reported_as_well() {
     let said = said(home.path(), &["run", "small", "--out", "out", "--details"]);
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        words.contains("luck alone with 33.3%, total with 80% (9 draws"),
+        words.contains("from random numbers alone (33.3%), and in total (80%; 9 draws"),
         "{said}"
     );
     assert!(

@@ -87,7 +87,7 @@ fn experiments_that_need_too_much_memory_are_refused_with_the_numbers_and_the_la
         let home = folder_with(&[("bomb.yaml", &text)]);
         let parts = [
             "this cannot be simulated: it takes about ",
-            "and the limit is 8 GB",
+            "but the limit is 8 GB",
             largest,
             "--memory ",
         ];

@@ -430,6 +430,6 @@ fn damaged_files_are_refused_with_their_line() {
         refused(&garbage)
     );
     let found = refused(&format!("{good}{}", "\0".repeat(16_000_001)));
-    let limit = "events.json:6:1: a JSON value or another line must have at most 16000000 bytes (help: write the file";
+    let limit = "events.json:6:1: a JSON value or another line must have at most 16000000 bytes (help: rerun the command";
     assert!(found.starts_with(limit), "{found}");
 }

@@ -254,7 +254,7 @@ fn yaml_tree(source: &Arc<Source>, words: YamlWords) -> OrProblems<Node> {
         }
     };
     read.map_err(|problem| {
-        if problem.message.contains("sensible size") {
+        if problem.message.contains("too many values") {
             return vec![problem.with_help("export it as JSON: `-o json`")];
         }
         let help = problem.help.clone();

@@ -91,7 +91,7 @@ fn automated_sync_is_read_from_each_application() {
     assert!(rolling.contains(note), "{rolling}");
     assert!(!strategies(folder.path()).contains("autoSync"));
     let run = printed(folder.path(), "run out --replicates 1");
-    assert!(run.contains("complete after"), "{run}");
+    assert!(run.contains("all 6 clusters ready in"), "{run}");
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn applications_whose_clusters_cannot_be_reached_are_offline_by_name() {
     let imported = printed(folder.path(), words);
     for note in [
         "3 of 9 are offline in every run, because Argo CD cannot reach their clusters: `shop-eu-01`, `shop-eu-04`, \
-         `shop-eu-06`; column `offline`",
+         `shop-eu-06`; see column `offline`",
         "the manifests of `shop-eu-02` cannot be generated now",
         "Degraded now, and simulated as Healthy before the release: `shop-eu-03`",
         "not valid (InvalidSpecError), so never written or synced: `shop-eu-05`",

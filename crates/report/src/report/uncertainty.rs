@@ -231,7 +231,7 @@ pub(super) mod tests {
         };
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            words.contains("luck alone with 90.4%, total with 95% (39 draws"),
+            words.contains("from random numbers alone (90.4%), and in total (95%; 39 draws"),
             "{text}"
         );
         let quick = line("quick");
@@ -261,7 +261,7 @@ pub(super) mod tests {
             .for_each(|row| (row.luck_low, row.luck_high, row.luck_level) = (None, None, None));
         let text = uncertainty_text(&one, 100);
         assert!(
-            text.contains("luck alone with –,") && !text.contains("min       never"),
+            text.contains("from random numbers alone (–),") && !text.contains("min       never"),
             "{text}"
         );
         assert_eq!(text.matches(" – ").count(), 3, "{text}");

@@ -68,12 +68,12 @@ fn types_are_rejected_or_rewritten_as_by_fleet() {
         ),
         (
             "rolloutStrategy: {partitions: [{clusterSelector: {matchLabels: {a: yes}}}]}\n",
-            "fleet.yaml:1:68: rolloutStrategy.partitions[0].clusterSelector.matchLabels.a: must be a text, and this is \
+            "fleet.yaml:1:68: rolloutStrategy.partitions[0].clusterSelector.matchLabels.a: must be a text, but this is \
              `true` (help: write it in quotes; Fleet refuses the file)",
         ),
         (
             "targets: {}\n",
-            "fleet.yaml:1:10: targets: must be a list, and this is a map (help: Fleet refuses the file)",
+            "fleet.yaml:1:10: targets: must be a list, but this is a map (help: Fleet refuses the file)",
         ),
     ] {
         let (_, found) = of_fleet_yaml(text);

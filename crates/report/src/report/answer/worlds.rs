@@ -41,14 +41,14 @@ pub(super) fn is_choice(setting: &Setting) -> bool {
 }
 
 /// A choice with the best variant of it.
-struct WorldChoice<'v, 'r> {
+struct RankedChoice<'v, 'r> {
     label: String,
     best: Option<RankedVariant<'v, 'r>>,
     /// Whether several variants have it.
     is_best_of_several: bool,
 }
 
-impl WorldChoice<'_, '_> {
+impl RankedChoice<'_, '_> {
     /// The median time; infinite where most runs do not complete.
     fn time(&self) -> f64 {
         match &self.best {
@@ -189,7 +189,7 @@ pub(super) fn answer(
 fn with_choices<'v, 'r>(
     variants: &'v [VariantResults<'r>],
     question: &'v VariantGroup,
-    choices: &'v [WorldChoice<'v, 'r>],
+    choices: &'v [RankedChoice<'v, 'r>],
 ) -> Vec<NamedVariant<'v, 'r>> {
     let mut all: Vec<NamedVariant<'v, 'r>> = Vec::new();
     for ((_, members), choice) in choices_of(variants, question).iter().zip(choices) {
@@ -209,7 +209,7 @@ fn judged_choices<'v, 'r>(
     variants: &'v [VariantResults<'r>],
     question: &'v VariantGroup,
     limits: &[AssertedLimit],
-) -> Vec<WorldChoice<'v, 'r>> {
+) -> Vec<RankedChoice<'v, 'r>> {
     let all = choices_of(variants, question);
     let mut chosen: Vec<&[Setting]> = Vec::new();
     for (settings, _) in &all {
@@ -229,7 +229,7 @@ fn judged_choices<'v, 'r>(
         let mut ranked = rankable(&Sides::of(&named).own, limits);
         let first = fastest(&ranked, RankedTime::OfAll).map(|first| first.at);
         ranked.retain(|ranked| Some(ranked.at) == first);
-        choices.push(WorldChoice {
+        choices.push(RankedChoice {
             label,
             best: ranked.pop(),
             is_best_of_several: members.len() > 1,
@@ -263,7 +263,7 @@ fn label(settings: &[Setting], counts_lists: bool) -> String {
 }
 
 /// The order of choices: limits first, then targets left behind, then the time, then the bytes of the registry.
-fn order(a: &WorldChoice<'_, '_>, b: &WorldChoice<'_, '_>, limits: &[AssertedLimit]) -> Ordering {
+fn order(a: &RankedChoice<'_, '_>, b: &RankedChoice<'_, '_>, limits: &[AssertedLimit]) -> Ordering {
     let by_limits = a.missed(limits).cmp(&b.missed(limits));
     let by_left = by_limits.then(a.left().cmp(&b.left()));
     if are_alike(a.time(), b.time()) {
@@ -287,8 +287,8 @@ fn are_alike(a: f64, b: f64) -> bool {
 /// `` Use `cache`: all 5 clusters ready after 5.3 instead of 25.3 min, and the registry sends 0.6 instead of
 /// 3 GB. ``
 fn verdict(
-    best: &WorldChoice<'_, '_>,
-    reference: &WorldChoice<'_, '_>,
+    best: &RankedChoice<'_, '_>,
+    reference: &RankedChoice<'_, '_>,
     limits: &[AssertedLimit],
 ) -> String {
     let label = &best.label;
@@ -354,11 +354,11 @@ fn times_instead(now: f64, before: f64) -> String {
 
 /// The other choices with their time and the bytes that the registry sends, equal ones together.
 fn others(
-    choices: &[WorldChoice<'_, '_>],
-    best: &WorldChoice<'_, '_>,
-    reference: &WorldChoice<'_, '_>,
+    choices: &[RankedChoice<'_, '_>],
+    best: &RankedChoice<'_, '_>,
+    reference: &RankedChoice<'_, '_>,
 ) -> Option<String> {
-    let mut rest: Vec<&WorldChoice<'_, '_>> = choices.iter().collect();
+    let mut rest: Vec<&RankedChoice<'_, '_>> = choices.iter().collect();
     rest.retain(|choice| choice.label != best.label && choice.label != reference.label);
     rest.sort_by(|a, b| a.time().total_cmp(&b.time()));
     let mut keyed = Vec::new();
