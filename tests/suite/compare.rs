@@ -156,7 +156,7 @@ fn a_violation_that_the_old_version_has_is_named_and_does_not_fail_the_check() {
     assert_eq!(code, 0, "{printed}");
     let words = "as before: `from-git` exceeds `peak_pulls <= 20`: ";
     assert!(
-        printed.contains(words) && printed.contains("(before: "),
+        printed.contains(words) && printed.replace('\n', " ").contains("(before: "),
         "{printed}"
     );
     let (comment, code) = compared(home.path(), &["old", "new", "--format", "markdown"]);

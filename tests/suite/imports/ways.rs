@@ -59,7 +59,7 @@ fn fleet_with_300_clusters_gets_an_answer() {
     assert!(imported.contains("inventory.default.site"), "{imported}");
     assert!(checked.contains("294 clusters"), "{checked}");
     assert_eq!(table(folder.path()).len(), 295);
-    is_answer(&answer, "291 of 294 clusters are ready after");
+    is_answer(&answer, "291 of 294 clusters ready in");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn argo_cd_with_80_applications_gets_an_answer() {
         assert!(imported.contains(line), "{line}: {imported}");
     }
     assert!(checked.contains("80 clusters"), "{checked}");
-    is_answer(&answer, "complete after");
+    is_answer(&answer, "ready in");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn cloud_foundry_with_200_instances_gets_an_answer() {
         assert!(imported.contains(line), "{line}: {imported}");
     }
     assert!(checked.contains("200 instances"), "{checked}");
-    is_answer(&answer, "completes after");
+    is_answer(&answer, "ready in");
 }
 
 #[test]
@@ -133,5 +133,5 @@ fn kubefleet_with_120_members_gets_an_answer() {
         table(folder.path())[1],
         "aks-member-000,\"fleet.azure.com/location=westeurope,stage=canary\",2"
     );
-    is_answer(&answer, "completes after");
+    is_answer(&answer, "ready in");
 }
