@@ -25,7 +25,7 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Returns whether a run must end after this many events. The flag is checked only every [`EVENTS`] events.
+    /// Returns whether a run must end after this many events. The flag is checked only every `EVENTS` events.
     #[must_use]
     pub fn ends_after(&self, handled: u64) -> bool {
         handled.is_multiple_of(EVENTS) && self.is_set()
