@@ -5,14 +5,14 @@
 use super::quartz_parts::{Moved, QuartzMonth, QuartzPart};
 use super::zone::{day_of_week, days_of_month, midnight};
 
-/// The days that an expression means. Days of the week begin with 0 for Sunday.
+/// The days that an expression selects. Days of the week are numbered from 0 (Sunday).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum DayRule {
     /// Every day.
     Any,
     /// These days of the month.
     OfMonth(Vec<i64>),
-    /// So many days before the last of the month.
+    /// This number of days before the last day of the month.
     LastOfMonth(i64),
     /// The workday that is nearest to a day, in the same month.
     WorkdayNear(i64),
@@ -20,9 +20,9 @@ pub(super) enum DayRule {
     LastWorkday,
     /// These days of the week.
     Weekdays(Vec<i64>),
-    /// A day of the week, the first to the fifth one of the month.
+    /// The first to fifth occurrence of a day of the week in the month.
     NthWeekday(i64, usize),
-    /// The last one of the month.
+    /// The last occurrence of a day of the week in the month.
     LastWeekday(i64),
 }
 

@@ -42,12 +42,12 @@ impl CalendarStart {
         Ok(Self { at, zone })
     }
 
-    /// Its zone.
+    /// Returns the time zone of the start.
     pub(crate) const fn zone(&self) -> &Zone {
         &self.zone
     }
 
-    /// Its instant.
+    /// Returns the instant of the start.
     pub(crate) const fn at(&self) -> UnixSeconds {
         self.at
     }

@@ -84,8 +84,9 @@ pub struct Trouble {
 pub struct Explorer {
     experiment: Experiment,
     overrides: Overrides,
-    /// Maximum memory for a question. The maximum number of concurrent runs is in the next field.
+    /// Maximum memory for a question.
     memory: Bytes,
+    /// Maximum number of concurrent runs.
     at_once: usize,
     /// Runs of unchanged variants, stored for the next question.
     kept: Mutex<BTreeMap<String, Vec<RunRecord>>>,

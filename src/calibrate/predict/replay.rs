@@ -34,7 +34,7 @@ pub(in crate::calibrate) struct ReplaySettings<'m> {
     /// Ratio of uncompressed to compressed bytes, for images whose uncompressed size is unknown.
     pub(in crate::calibrate) compression_ratio: f64,
     pub(in crate::calibrate) model: &'m PullModel,
-    /// Measured times from a pod's schedule to its pull, in ascending order.
+    /// Measured times from a pod's scheduling to its pull, in ascending order.
     pub(in crate::calibrate) before: &'m [f64],
     /// Measured times from the pulled image to the start, in ascending order.
     pub(in crate::calibrate) after: &'m [f64],
@@ -48,7 +48,7 @@ struct ReplayedPull {
     image: Option<usize>,
     /// The pod that the pull belongs to. `None`: the pull belongs to a later container of a pod.
     pod: Option<usize>,
-    /// Seconds from the first schedule to the schedule of `pod`, or to the pull if there is no pod.
+    /// Seconds from the scheduling of the first pod to the scheduling of `pod`, or to the pull if there is no pod.
     at: f64,
 }
 

@@ -396,8 +396,8 @@ impl RatesReport<'_> {
     }
 }
 
-/// Returns true if bytes move faster than any disk can write them. Most of them were then not on disk when the pull
-/// ended.
+/// Returns true if bytes move faster than any disk can write them. If so, most of them had not reached the disk when
+/// the pull ended.
 fn is_streamed(chosen: &Chosen) -> bool {
     for index in [UNPACK, DOWNLOAD] {
         let rate = rate(chosen.solution.at[index]);

@@ -152,9 +152,9 @@ pub(super) struct FleetController<'s> {
     display_client: ApiClient,
     display_workers: WorkerPool,
     displays: Vec<Option<Display>>,
-    /// The cluster controller's client. The next field has, for each leaving cluster, the time at which the caches
-    /// show that its deployment no longer exists.
+    /// The cluster controller's client.
     cluster_client: ApiClient,
+    /// For each leaving cluster, the time at which the caches show that its deployment no longer exists.
     leaving: BTreeMap<usize, SimTime>,
     windows: ScheduleWindows,
 }

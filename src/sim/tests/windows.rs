@@ -146,7 +146,7 @@ fn a_schedule_has_the_time_of_its_own_location() {
     assert_applied(&record, "c-1", 7.0 * 3_600.0, 10.0);
 }
 
-/// From 23:00 to 03:00 the clocks of Berlin move by four hours, in three.
+/// From 23:00 to 03:00, only three hours pass in Berlin, because the clocks skip one.
 #[test]
 fn a_schedule_follows_the_clocks_when_they_change() {
     let record = fleet(

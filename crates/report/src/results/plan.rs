@@ -165,9 +165,9 @@ impl CandidateStatus {
 pub struct Estimate {
     /// The estimate from all runs.
     pub value: f64,
-    /// The lowest run.
+    /// The lowest value of a run.
     pub low: f64,
-    /// The highest run.
+    /// The highest value of a run.
     pub high: f64,
 }
 

@@ -81,7 +81,7 @@ pub struct Provenance {
     pub command: String,
     /// Every file that the experiment was read from; a copy is in [`INPUTS_FOLDER`].
     pub inputs: Vec<FileDigest>,
-    /// Sentences on whether unstated links decide the answer.
+    /// Sentences that state whether the answer depends on links that the experiment does not set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defaults: Vec<String>,
     /// Notes on the products' files, for each strategy that has any.

@@ -283,7 +283,7 @@ impl ArgoCd {
         self.plan.step_of[index].is_some_and(|step| (step as usize) < self.allowed_steps)
     }
 
-    /// Returns the budgets of the steps, which have these rows.
+    /// Returns the budget of each step, given its numbers of rows.
     fn budgets(&self, counts: &[StepRows]) -> Vec<StepBudget> {
         let mut budgets = Vec::new();
         for (step, rows) in self.spec.rolling_steps().iter().zip(counts) {

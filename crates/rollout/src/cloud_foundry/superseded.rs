@@ -125,7 +125,8 @@ mod tests {
         let all = CloudFoundryBugs::ALL;
         let none = CloudFoundryBugs::NONE;
         let cases = [
-            // 5 + 5 is the app's number, so the pass changes nothing: the one new instance is not routable yet.
+            // 5 + 5 equals the app's desired number of instances, and the one new instance is not routable yet, so the
+            // pass changes nothing.
             (Deploying, all, (5, Some(5))),
             // 6 + 5 is one too many: one of the 6 is removed, although the purge already removes the 5.
             (Paused, all, (5, Some(0))),

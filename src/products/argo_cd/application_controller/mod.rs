@@ -210,7 +210,7 @@ enum StatusPatch {
     },
 }
 
-/// An attempt of an operation.
+/// The state of one attempt to carry out an operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Attempt {
     /// The requests are in progress, or the attempt waits to apply.

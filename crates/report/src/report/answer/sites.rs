@@ -47,7 +47,7 @@ pub(super) fn parts(variant: &VariantResults<'_>) -> Vec<String> {
     parts
 }
 
-/// What the places of one kind send, and the one that is full for the longest time.
+/// Describes how much the hosts of one kind send, and names the one whose link is full for the longest time.
 fn senders(places: &[&LinkPlace<'_>], name: &str) -> Option<String> {
     let sent: f64 = places.iter().map(|place| place.sent).sum();
     if sent <= 0.0 {

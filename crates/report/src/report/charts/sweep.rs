@@ -302,7 +302,7 @@ fn styles_of(lines: &[SweepLine<'_, '_>]) -> Vec<CurveStyle> {
 }
 
 impl Drawing<'_> {
-    /// Returns whether the spread of a line is a shade; otherwise each of its dots has a bar.
+    /// Returns whether the spread of a line is drawn as a shaded band, and not as a bar at each dot.
     fn is_shaded(&self) -> bool {
         self.axis.numeric && self.lines.len() <= SHADED_MAX
     }

@@ -46,7 +46,7 @@ pub struct ApplyRules {
     pub rolls_back: bool,
     /// When a failed apply is retried.
     pub again: ApplyRetry,
-    /// A change of a field that must not change ends the apply of this revision for good.
+    /// Whether an attempt to change an immutable field permanently ends the apply of this revision.
     pub immutable_is_final: bool,
 }
 

@@ -86,7 +86,7 @@ impl PullWaits {
 }
 
 impl World<'_> {
-    /// A request of a pull waits before it is sent again. A request of an ended pull has no wait.
+    /// Records that a request of a pull waits before it is sent again. Does nothing if the pull has ended.
     pub(super) fn request_waits(&mut self, id: PullId, wait: PullWait, now: SimTime) {
         let pull = &mut self.pulls[id.index()];
         if pull.ended {
@@ -97,7 +97,7 @@ impl World<'_> {
         self.clusters[cluster.index()].pull_waits(wait, now);
     }
 
-    /// That wait of a request is over.
+    /// Records that this wait of a request is over.
     pub(super) fn request_goes_on(&mut self, id: PullId, wait: PullWait, now: SimTime) {
         let pull = &mut self.pulls[id.index()];
         pull.waits.end(wait);
