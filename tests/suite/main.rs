@@ -4,6 +4,7 @@
 //! `architecture` are separate binaries: the first prints its own lines, the second needs no simulation.
 
 mod analysis_page;
+mod answers;
 mod apply_failures;
 mod argo_cd_failed_syncs;
 mod argo_cd_failures;

@@ -2,7 +2,7 @@
 
 use super::asked::{Asked, shown_peak, shown_time};
 use super::groups::NamedVariant;
-use super::ranking::{RankedVariant, ranked_at};
+use super::ranking::{RankedVariant, left_behind, ranked_at};
 use super::room::RegistryLink;
 use super::{load, tradeoff};
 use crate::report::data::VariantResults;
@@ -121,7 +121,9 @@ fn of_unranked(
     let runs = variant.runs.len();
     let finished = variant.finished();
     if finished == 0 {
-        return format!("`{label}` never completes");
+        let left = variant.runs.iter().map(|run| left_behind(run)).max();
+        let left = count(left.unwrap_or(0) as f64);
+        return format!("`{label}` does not complete and leaves up to {left} behind");
     }
     if finished < runs && finished < chosen.finished() {
         return format!(
