@@ -143,7 +143,7 @@ registry: {egress: 1 Gbit/s}
 release:
   kind: update
   images: [{name: shop, manifest: {layers: [{size: 20 MB}]}}]
-  workloads: [{kind: DaemonSet, image: shop}]
+  workloads: [{kind: DaemonSet, image: shop, readiness: {period: 10 s}}]
 faults: {defect: {share: 100%, kind: unready}}
 strategies: {a: {rancherFleet: {maxUnavailable: 20%}}}
 ",
