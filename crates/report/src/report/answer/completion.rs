@@ -16,7 +16,6 @@ use super::{left, limit_lines, load, others, path, times, tradeoff};
 use crate::report::data::{VariantResults, range_of, target_of};
 use crate::report::format::{in_unit, time};
 use crate::report::limits::{AssertedLimit, exceeded, fails};
-use crate::results::Measure;
 use fleetsim_units::counted;
 
 /// Most variants that are named as equally fast in the verdict.
@@ -110,24 +109,25 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
     /// A variant that is about as fast as the first, and under which no pull fails. `None`: no pull of the first fails,
     /// or there is no such variant.
     fn by_failures(&self, first: &RankedVariant<'_, '_>) -> Option<GroupVerdict<'a, 'v, 'r>> {
-        if failed_pulls(first) == 0.0 {
+        if most_failed_pulls(first.variant) == 0 || !first.variant.draws.is_empty() {
             return None;
         }
         let at_most = HARDLY_SLOWER * first.time(self.by);
         let mut gentle: Vec<&RankedVariant<'_, '_>> = self.ranked.iter().collect();
-        gentle.retain(|other| other.time(self.by) <= at_most && failed_pulls(other) == 0.0);
+        gentle.retain(|other| {
+            other.time(self.by) <= at_most && most_failed_pulls(other.variant) == 0
+        });
         let best = gentle
             .iter()
             .min_by(|a, b| a.time(self.by).total_cmp(&b.time(self.by)))?;
-        let saved = first.time(self.by);
         let text = format!(
-            "Use `{}`: {} after {}, and no pull fails. `{}` takes {}, with {}.",
+            "Use `{}`: {} after {}, and no pull fails. `{}` takes {}, with up to {}.",
             best.label,
             times::are_ready(best.variant),
             time(best.time(self.by)),
             first.label,
-            time(saved),
-            in_unit(failed_pulls(first), "failed pulls")
+            time(first.time(self.by)),
+            in_unit(most_failed_pulls(first.variant) as f64, "failed pulls")
         );
         Some(GroupVerdict {
             text,
@@ -183,23 +183,36 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
                 .own
                 .iter()
                 .all(|named| fails(named.variant, self.limits));
-            let text = if is_open {
-                "? No variant is shown to meet all limits: the runs are too few to tell."
+            let none = if is_open {
+                "? No variant is shown to meet all limits, as the runs are too few to tell"
             } else if self.limits.len() == 1 {
-                "✗ No variant meets the limit."
+                "✗ No variant meets the limit"
             } else {
-                "✗ No variant meets all limits."
+                "✗ No variant meets all limits"
             };
             return GroupVerdict {
-                text: text.to_owned(),
+                text: format!("{none}; without limits, `{}` ranks first.", first.label),
                 chosen: self.named(first),
-                rule: DecisionRule::FastestWithinLimits,
+                rule: DecisionRule::Fastest,
             };
         }
         let which = limit_lines::which(self.limits);
         let all = self.own.len();
         let label = first.label;
-        let text = if meeting == 1 {
+        let rule = DecisionRule::FastestWithinLimits;
+        let drawn = self.decision(label, rule).holding();
+        let ranked = self.ranked.len();
+        let text = if drawn.is_minority() {
+            format!(
+                "No variant is the fastest within the limits in most draws of the constants: `{label}`, the one at the \
+                 defaults, is in {} of {}.",
+                drawn.holding, drawn.draws
+            )
+        } else if ranked < meeting {
+            format!(
+                "Use `{label}`: the fastest that meets {which}, completes in the most runs and leaves the fewest behind."
+            )
+        } else if meeting == 1 {
             format!("Use `{label}`: the only one of {all} variants that meets {which}.")
         } else if meeting == all {
             format!("Use `{label}`: the fastest of {all} variants, which all meet {which}.")
@@ -211,7 +224,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
         GroupVerdict {
             text,
             chosen: self.named(first),
-            rule: DecisionRule::FastestWithinLimits,
+            rule,
         }
     }
 
@@ -233,7 +246,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
                     first.label
                 ),
                 chosen: self.named(first),
-                rule: DecisionRule::FastestWithRoom,
+                rule: DecisionRule::Fastest,
             });
         };
         let rule = DecisionRule::FastestWithRoom;
@@ -272,7 +285,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
             let took = time(first.time(self.by));
             let most = times::most_targets(first.variant).unwrap_or_default();
             return format!(
-                "`{label}` is the fastest for {most}: {took}. The last ones take as long in all variants."
+                "`{label}` is the fastest for {most}: {took}. The last ones take about as long in all variants."
             );
         }
         let took = times::headline_text(first.variant);
@@ -345,10 +358,10 @@ pub(super) fn with_draws(line: String, decision: &Decision) -> String {
     )
 }
 
-/// The median number of pulls that fail.
-fn failed_pulls(ranked: &RankedVariant<'_, '_>) -> f64 {
-    let failed = ranked.variant.median(Measure::FailedPulls);
-    failed.unwrap_or(0.0)
+/// The maximum number of failed pulls in a run.
+fn most_failed_pulls(variant: &VariantResults<'_>) -> u64 {
+    let failed = variant.runs.iter().map(|run| run.failed_pulls);
+    failed.max().unwrap_or(0)
 }
 
 /// `never completes`, or after which time it is not complete.

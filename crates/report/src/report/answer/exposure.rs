@@ -74,7 +74,7 @@ fn verdict(
     if fewest.len() == exposed.len() {
         let all = if fewest.len() == 2 { "Both" } else { "All" };
         return format!(
-            "{all} variants expose as many clusters to the defective revision: {number}."
+            "{all} variants expose the same median number of clusters to the defective revision: {number}."
         );
     }
     if drawn.draws == 0 {

@@ -113,8 +113,10 @@ fn why(runs: &[&RunRow]) -> String {
         }
         text.push_str(&format!(": {}", run.held_detail));
     }
+    // Without the number of the run, this must hold in all of them.
     let known = in_the_way(run);
-    if !known.is_empty() {
+    let holds_in_all = runs.iter().all(|other| in_the_way(other) == known);
+    if !known.is_empty() && (holds_in_all || text.contains("; in run ")) {
         text.push_str(&format!(" ({known})"));
     }
     text

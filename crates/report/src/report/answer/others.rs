@@ -7,7 +7,7 @@ use super::room::RegistryLink;
 use super::{load, tradeoff};
 use crate::report::data::VariantResults;
 use crate::report::format::{count, time};
-use crate::report::limits::{AssertedLimit, fails};
+use crate::report::limits::{AssertedLimit, exceeded, fails};
 use fleetsim_units::counted;
 
 /// Most variants in the line.
@@ -80,7 +80,7 @@ fn against(
     let own_s = own.time(asked.by);
     let other_s = other.time(asked.by);
     let difference = if (own_s - other_s).abs() <= ALIKE * own_s {
-        "takes as long".to_owned()
+        "takes about as long".to_owned()
     } else if !tradeoff::is_sweep(asked.ranked) {
         format!("takes {}", shown_time(other, asked.by))
     } else if other_s < own_s {
@@ -138,9 +138,17 @@ fn of_unranked(
     if fails(variant, limits) {
         return format!("`{label}` takes {took}, but misses a limit");
     }
-    let (_, most) = variant.reach().missing;
-    format!(
-        "`{label}` takes {took}, but leaves up to {} behind",
-        count(most as f64)
-    )
+    if exceeded(variant, limits) > 0 {
+        return format!(
+            "`{label}` takes {took}; its runs are too few to show that it meets the limits"
+        );
+    }
+    let left = variant.runs.iter().map(|run| left_behind(run)).max();
+    match left.unwrap_or(0) {
+        0 => format!("`{label}` takes {took}"),
+        most => format!(
+            "`{label}` takes {took}, but leaves up to {} behind",
+            count(most as f64)
+        ),
+    }
 }

@@ -113,7 +113,12 @@ pub(super) fn late(variant: &VariantResults<'_>) -> Option<String> {
     let most = time_before_late(variant)?;
     let mut text = format!("{} in {}", most_of(variant)?, time(most));
     if let Some(last) = last_ready(variant) {
-        text.push_str(&format!(", the last is {}", last.cluster));
+        let whether = if variant.runs.len() > 1 {
+            "for example "
+        } else {
+            ""
+        };
+        text.push_str(&format!(", the last is {whether}{}", last.cluster));
     }
     Some(text)
 }

@@ -75,20 +75,22 @@ pub(super) fn sentences(
                 .iter()
                 .filter_map(|ranked| busiest_minute(ranked.variant));
             format!(
-                "Every setting leaves room on the registry's {link_text} link: its busiest minute takes at most {}. \
-                 `{}` is the fastest: {}.{}",
-                unit.text(minutes.fold(0.0, f64::max)),
+                "`{}` is the fastest: {}.{} With every setting, the busiest minute takes at most {} of the registry's \
+                 {link_text} link.",
                 chosen.label,
                 completes(chosen, "it completes"),
-                chosen.variant.reach().note()
+                chosen.variant.reach().note(),
+                unit.text(minutes.fold(0.0, f64::max))
             )
         }
         None => format!(
-            "Every setting fills the registry's {link_text} link for a minute, or for half of its time.{}",
+            "No setting leaves room on the registry's {link_text} link in its busiest minute.{}",
             fastest.variant.reach().note()
         ),
     });
-    if let Some(chosen) = chosen {
+    if let Some(chosen) = chosen
+        && roomy.len() < order.len()
+    {
         let claim = "it leaves room on the link";
         sentences.extend(in_draws(chosen.variant, claim, |run| link.has_room_in(run)));
     }

@@ -4,8 +4,6 @@
 //! The first value of the sweep is the reference, as it is what people have. Choices that take as long are told apart
 //! by the bytes that the registry sends.
 
-use std::cmp::Ordering;
-
 use itertools::Itertools;
 
 use super::completion::{at_defaults, with_draws};
@@ -17,8 +15,9 @@ use super::sentence::{quoted, some_of};
 use super::{left, limit_lines, load, path, times, workloads};
 use crate::report::data::VariantResults;
 use crate::report::format::{TimeUnit, in_unit, number, time};
-use crate::report::limits::{AssertedLimit, exceeded};
+use crate::report::limits::{AssertedLimit, exceeded, fails};
 use crate::results::{Measure, Setting, grouped};
+use fleetsim_units::stats::in_turn;
 
 /// Times that differ by less than this share are not told apart.
 const ALIKE: f64 = 0.02;
@@ -103,7 +102,7 @@ impl RankedChoice<'_, '_> {
                 let sent = in_unit(self.sent(), "bytes");
                 format!("{}, {sent}", time(best.completion_s))
             }
-            None => "never completes".to_owned(),
+            None => "does not complete in most runs".to_owned(),
         }
     }
 }
@@ -135,10 +134,7 @@ pub(super) fn answer(
 ) -> Option<AnswerLines> {
     let choices = judged_choices(variants, question, limits);
     let reference = choices.first()?;
-    let best = choices
-        .iter()
-        .min_by(|a, b| order(a, b, limits))
-        .filter(|best| best.best.is_some())?;
+    let best = best_of(&choices, limits)?;
     let ranked = best.best.as_ref()?;
     let chosen = NamedVariant {
         at: ranked.at,
@@ -262,21 +258,30 @@ fn label(settings: &[Setting], counts_lists: bool) -> String {
     parts.join(" · ")
 }
 
-/// The order of choices: limits first, then targets left behind, then the time, then the bytes of the registry.
-fn order(a: &RankedChoice<'_, '_>, b: &RankedChoice<'_, '_>, limits: &[AssertedLimit]) -> Ordering {
-    let by_limits = a.missed(limits).cmp(&b.missed(limits));
-    let by_left = by_limits.then(a.left().cmp(&b.left()));
-    if are_alike(a.time(), b.time()) {
-        let by_bytes = if are_alike(a.sent(), b.sent()) {
-            Ordering::Equal
-        } else {
-            a.sent().total_cmp(&b.sent())
-        };
-        return by_left
-            .then(by_bytes)
-            .then(a.workloads().total_cmp(&b.workloads()));
-    }
-    by_left.then(a.time().total_cmp(&b.time()))
+/// The best choice: of those that miss the fewest limits and leave the fewest targets behind, the fastest. Of several
+/// that take about as long, it is the one whose registry sends the least, and then the one with the earliest workloads.
+fn best_of<'c, 'v, 'r>(
+    choices: &'c [RankedChoice<'v, 'r>],
+    limits: &[AssertedLimit],
+) -> Option<&'c RankedChoice<'v, 'r>> {
+    let mut rest: Vec<&RankedChoice<'v, 'r>> = choices.iter().collect();
+    rest.retain(|choice| choice.best.is_some());
+    let fewest_missed = rest.iter().map(|choice| choice.missed(limits)).min()?;
+    rest.retain(|choice| choice.missed(limits) == fewest_missed);
+    let fewest_left = rest.iter().map(|choice| choice.left()).min()?;
+    rest.retain(|choice| choice.left() == fewest_left);
+    let least_s = rest
+        .iter()
+        .map(|choice| choice.time())
+        .fold(f64::INFINITY, f64::min);
+    rest.retain(|choice| are_alike(choice.time(), least_s));
+    let least_sent = rest
+        .iter()
+        .map(|choice| choice.sent())
+        .fold(f64::INFINITY, f64::min);
+    rest.retain(|choice| are_alike(choice.sent(), least_sent));
+    rest.into_iter()
+        .min_by(|a, b| in_turn([a.workloads(), a.time()], [b.workloads(), b.time()]))
 }
 
 /// Returns true if two times hardly differ.
@@ -296,12 +301,15 @@ fn verdict(
         return String::new();
     };
     let which = limit_lines::which(limits);
-    let meets = match (limits.is_empty(), best.missed(limits)) {
-        (true, _) => String::new(),
-        (false, 0) => format!(", which meets {which}"),
-        (false, _) => format!(", which does not meet {which}"),
+    let start = if limits.is_empty() {
+        format!("Use `{label}`")
+    } else if best.missed(limits) == 0 {
+        format!("Use `{label}`, which meets {which}")
+    } else if fails(ranked.variant, limits) {
+        format!("✗ No choice meets {which}; `{label}` misses the fewest limits")
+    } else {
+        format!("? `{label}` is not shown to meet {which}, as its runs are too few")
     };
-    let mark = if best.missed(limits) == 0 { "" } else { "✗ " };
     let are_ready = times::are_ready(ranked.variant);
     let each = if best.is_best_of_several {
         " Each choice has its best setting."
@@ -310,18 +318,18 @@ fn verdict(
     };
     if best.label == reference.label {
         let took = times::headline_text(ranked.variant);
-        return format!("{mark}Use `{label}`{meets}: {are_ready} after {took}.{each}");
+        return format!("{start}: {are_ready} after {took}.{each}");
     }
     if reference.best.is_none() {
         let took = times::headline_text(ranked.variant);
         return format!(
-            "{mark}Use `{label}`{meets}: {are_ready} after {took}; `{}` never completes.{each}",
+            "{start}: {are_ready} after {took}; `{}` does not complete in most runs.{each}",
             reference.label
         );
     }
     let took = if are_alike(best.time(), reference.time()) {
         let took = times::headline_text(ranked.variant);
-        format!("{took}, as long as `{}`", reference.label)
+        format!("{took}, about as long as `{}`", reference.label)
     } else {
         times_instead(best.headline(), reference.headline())
     };
@@ -339,7 +347,7 @@ fn verdict(
             number(reference.sent() / 1e9)
         )
     };
-    format!("{mark}Use `{label}`{meets}: {are_ready} after {took}{sent}{gain}.{each}")
+    format!("{start}: {are_ready} after {took}{sent}{gain}.{each}")
 }
 
 /// `5.3 instead of 25.3 min`.

@@ -242,8 +242,10 @@ impl SettingChange {
 impl ViolationReview {
     /// As [`ViolationReview::in_words`], with texts of the experiment quoted.
     fn in_markdown(&self) -> String {
-        let (variant, limit) = (code(&self.variant), code(&self.limit));
-        let (verb, value) = (self.verb(), &self.value);
+        let variant = code(&self.variant);
+        let limit = code(&self.limit);
+        let verb = self.verb();
+        let value = &self.value;
         match &self.before {
             None => format!("**new:** {variant} {verb} {limit}: {value}"),
             Some(before) => {
