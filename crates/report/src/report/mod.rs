@@ -54,8 +54,8 @@ mod text;
 mod uncertainty;
 mod wrap;
 
-#[cfg(not(target_family = "wasm"))]
 pub use answer::decisions_by_draw;
+#[cfg(not(target_family = "wasm"))]
 pub use calibration::calibration_text;
 pub use cautions::{VariantTargets, different_targets};
 pub use data::Results;
