@@ -6,9 +6,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fleetsim::results::{
-    Journal, Provenance, Publication, Tables, VariantRecord, decisions_table, uncertainty_tables,
+    CauseRow, Journal, Provenance, Publication, Tables, VariantRecord, causes_table,
+    decisions_table, uncertainty_tables,
 };
 use fleetsim::scenario::{Experiment, Overrides, VariedExperiment};
+use fleetsim::study::causes::EventBudget;
 use fleetsim::study::{DrawnRuns, MemoryEstimate};
 use fleetsim::{report, study};
 use indicatif::ProgressBar;
@@ -25,6 +27,9 @@ pub(super) struct RunArgs {
     /// Also write the time series of every run to series.parquet; needs a build with `--features parquet`
     #[arg(long)]
     series: bool,
+    /// Leave out the trials that find what holds the recommended variants back
+    #[arg(long)]
+    no_causes: bool,
     /// Write the asserted limits to this file as a JUnit report, for CI; `-` is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "shard")]
     pub(super) junit: Option<PathBuf>,
@@ -184,13 +189,58 @@ fn write(
             &fleetsim::results::series_parquet(variants),
         )?;
     }
-    let results = report::Results::of(publication.folder(), tables)?;
+    let mut results = report::Results::of(publication.folder(), tables)?;
+    if !args.no_causes {
+        begins("causes");
+        results.causes = causes(experiment, &results, args.simulate.threads)?;
+    }
+    if !results.causes.is_empty() {
+        let (name, bytes) = causes_table(&results.causes);
+        publication.write(name, &bytes)?;
+    }
     if is_drawn {
         let (name, bytes) = decisions_table(&report::decisions_by_draw(&results));
         publication.write(name, &bytes)?;
     }
     report::draw_all(publication.folder(), &results, begins)?;
     Ok(WrittenResults { results, precision })
+}
+
+/// Finds what holds the recommended variants back.
+fn causes(
+    experiment: &Experiment,
+    results: &report::Results,
+    threads: Option<u16>,
+) -> Result<Vec<CauseRow>, Failure> {
+    if starts_commands(experiment) {
+        return Ok(Vec::new());
+    }
+    let runs = || results.tables.runs.iter().chain(&results.draws);
+    let mut budget = EventBudget::of_study(runs().map(|run| run.events).sum());
+    let simulation = Simulation::begin(threads)?;
+    let mut rows = Vec::new();
+    for label in report::recommended(results) {
+        let variant = experiment
+            .variants
+            .iter()
+            .find(|variant| variant.label == label)
+            .expect("a variant of the experiment");
+        let most = runs()
+            .filter(|run| run.variant == label)
+            .map(|run| run.events)
+            .max();
+        let found = simulation.work(|| {
+            study::causes::causes(variant, experiment.seed, most.unwrap_or(0), &mut budget)
+        })?;
+        if found.is_empty() {
+            output::err(&format!(
+                "note: no trials of what holds `{label}` back, because they would take more events than a quarter of \
+                 the study's\n"
+            ));
+        }
+        rows.extend(found);
+    }
+    Ok(rows)
 }
 
 /// Adds each variant's precision to the provenance, and returns it as text. Empty if no precision was requested.

@@ -35,8 +35,11 @@ pub(crate) mod words;
 pub(crate) use entry::{ANY_TARGET, Configuration, target_of};
 pub use entry::{ProductEntry, StrategyChoice, find};
 pub use fleet::{Fleet, FleetGroup, Run};
+use strategy::REMAINING_TIME;
 use strategy::yaml_snippet;
-pub use strategy::{Documented, FailureRefusal, Strategy, StrategyEq, StrategyExplanation};
+pub use strategy::{
+    Documented, FailureRefusal, Strategy, StrategyEq, StrategyExplanation, StrategyPart,
+};
 
 pub(crate) use load::{AT_ONCE, FieldPlaces, Product, ProductFile, TunedSetting};
 pub(crate) use targets::{ChosenTarget, Targets};

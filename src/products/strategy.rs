@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -86,6 +87,12 @@ pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Returns the strategy in a world where this part of its product holds nothing back. `None`: the strategy has no
+    /// such part, or the part holds nothing back.
+    fn without(&self, _part: StrategyPart) -> Option<Arc<dyn Strategy>> {
+        None
+    }
+
     /// Creates the product's controller for one run.
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r>;
 }
@@ -108,6 +115,20 @@ impl PartialEq for dyn Strategy {
         self.is_same(other)
     }
 }
+
+/// A part of a strategy's product that can hold a rollout back, beside the strategy's own pace.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StrategyPart {
+    /// People who approve or continue.
+    People,
+    /// Windows in which the product does not act.
+    Windows,
+    /// A controller of the product between its scheduler and the clusters.
+    ClusterController,
+}
+
+/// What remains of a product's time that is lifted. Without any duration, steps may repeat endlessly.
+pub(super) const REMAINING_TIME: f64 = 0.01;
 
 /// Why an apply cannot fail in some way under a strategy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

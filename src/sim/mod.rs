@@ -103,6 +103,31 @@ pub fn run_until(
     conclude(sim, &mut queue, end, variant, replicate).map(Some)
 }
 
+/// Runs one variant like [`run`], but returns no record if it has not ended after `most_events` events.
+///
+/// # Errors
+/// See [`run`].
+pub fn run_within(
+    variant: &Variant,
+    seed: u64,
+    replicate: u32,
+    most_events: u64,
+) -> Result<Option<RunRecord>, RunFailure> {
+    let mut queue = EventQueue::new();
+    let label = format!("{}, replicate {replicate}", variant.label);
+    let mut sim = Sim::new(&variant.scenario, &label, seed, replicate, &mut queue);
+    let horizon = SimTime::ZERO + variant.scenario.horizon;
+    let mut is_too_long = false;
+    let end = engine::run(&mut sim, &mut queue, &mut (), horizon, |sim, queue| {
+        is_too_long = queue.handled() >= most_events;
+        is_too_long || sim.is_over(queue)
+    });
+    if is_too_long && !sim.progress.is_complete() {
+        return Ok(None);
+    }
+    conclude(sim, &mut queue, end, variant, replicate).map(Some)
+}
+
 fn simulate<O: Observer<Event>>(
     variant: &Variant,
     seed: u64,

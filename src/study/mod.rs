@@ -11,6 +11,7 @@
 //! variant's own runs, in the order of replicates.
 
 mod batches;
+pub mod causes;
 mod details;
 mod memory;
 pub mod plan;

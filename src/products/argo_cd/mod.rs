@@ -30,7 +30,9 @@ use serde_json::json;
 
 use crate::control_plane::{Change, Controller};
 use crate::products::words::object_limit;
-use crate::products::{FailureRefusal, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::products::{
+    FailureRefusal, Fleet, Run, Strategy, StrategyExplanation, StrategyPart, yaml_snippet,
+};
 use crate::results::Snippet;
 use crate::rollout::argo_cd::{ApplicationSetSpec, Automated, ControllerOptions, TemplateCluster};
 use crate::rollout::label_selector::Labels;
@@ -229,6 +231,18 @@ impl Strategy for ArgoCdStrategy {
 
     fn zero_times(&self) -> Vec<String> {
         self.application_controller.zero_times()
+    }
+
+    fn without(&self, part: StrategyPart) -> Option<Arc<dyn Strategy>> {
+        let mut strategy = self.clone();
+        match part {
+            StrategyPart::ClusterController => {
+                strategy.application_controller = self.application_controller.lifted();
+            }
+            StrategyPart::Windows => strategy.sync_windows = None,
+            StrategyPart::People => return None,
+        }
+        (strategy != *self).then(|| Arc::new(strategy) as Arc<dyn Strategy>)
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

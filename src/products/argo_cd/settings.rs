@@ -13,6 +13,7 @@ use std::num::NonZeroU32;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::products::REMAINING_TIME;
 use crate::units::serial::positive;
 use crate::units::{Factor, SimDuration};
 
@@ -133,7 +134,26 @@ fn in_nanos(duration: SimDuration) -> String {
     format!("{}ns", duration.as_nanos())
 }
 
+/// More than any fleet needs.
+const PLENTY: u32 = 1_000_000;
+
 impl ApplicationControllerSettings {
+    /// Returns the settings of an application controller that holds nothing back. Its refreshes keep their interval,
+    /// because they are not a limit but the way in which a commit is found.
+    pub(super) fn lifted(&self) -> Self {
+        Self {
+            status_processors: PLENTY,
+            operation_processors: PLENTY,
+            kubectl_parallelism: PLENTY,
+            client_qps: 0,
+            client_burst: None,
+            syncs_per_second: Factor::new(f64::from(PLENTY)),
+            comparison: self.comparison.mul_f64(REMAINING_TIME),
+            idle_sync: self.idle_sync.mul_f64(REMAINING_TIME),
+            ..*self
+        }
+    }
+
     /// Returns the settings for the program of `controllers/argocd`, which has one shard.
     pub(super) fn upstream_settings(&self, updates: NonZeroU32) -> BTreeMap<String, String> {
         let settings = [

@@ -5,11 +5,16 @@ mod agent;
 mod config;
 mod explain;
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::control_plane::Controller;
 use crate::products::strategy::remove_null;
-use crate::products::{Documented, FailureRefusal, Fleet, Run, Strategy, StrategyExplanation};
+use crate::products::{
+    Documented, FailureRefusal, Fleet, REMAINING_TIME, Run, Strategy, StrategyExplanation,
+    StrategyPart,
+};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::cloud_foundry::{
@@ -110,6 +115,17 @@ impl Strategy for CloudFoundryDeployment {
             place,
             text: text + "\n",
         })
+    }
+
+    fn without(&self, part: StrategyPart) -> Option<Arc<dyn Strategy>> {
+        if part != StrategyPart::People {
+            return None;
+        }
+        let continue_after = self.continue_after.as_ref()?.scaled(REMAINING_TIME);
+        Some(Arc::new(Self {
+            continue_after: Some(continue_after),
+            ..self.clone()
+        }))
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

@@ -12,12 +12,15 @@ mod staged_run;
 mod targets;
 mod work_generator;
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use crate::control_plane::{Change, Controller};
 use crate::products::words::object_limit;
 use crate::products::{
-    Documented, FailureRefusal, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet,
+    Documented, FailureRefusal, Fleet, REMAINING_TIME, Run, Strategy, StrategyExplanation,
+    StrategyPart, yaml_snippet,
 };
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
@@ -137,6 +140,17 @@ impl Strategy for KubeFleetStaged {
                     .into(),
             ),
         }
+    }
+
+    fn without(&self, part: StrategyPart) -> Option<Arc<dyn Strategy>> {
+        if part != StrategyPart::People {
+            return None;
+        }
+        let approvals = self.approvals.as_ref()?.scaled(REMAINING_TIME);
+        Some(Arc::new(Self {
+            approvals: Some(approvals),
+            ..self.clone()
+        }))
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

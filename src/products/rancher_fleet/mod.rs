@@ -15,7 +15,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::control_plane::{Change, Controller};
-use crate::products::{Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::products::{
+    Documented, Fleet, Run, Strategy, StrategyExplanation, StrategyPart, yaml_snippet,
+};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::rancher_fleet::{
@@ -96,6 +98,16 @@ impl Strategy for RancherFleetStrategy {
             Change::Stop(_) | Change::Labels(..) => Ok(()),
             _ => Err("fleetsim's Rancher Fleet scheduler supports `stop` and `relabel`".into()),
         }
+    }
+
+    fn without(&self, part: StrategyPart) -> Option<Arc<dyn Strategy>> {
+        if part != StrategyPart::Windows || self.schedules.is_none() {
+            return None;
+        }
+        Some(Arc::new(Self {
+            schedules: None,
+            ..self.clone()
+        }))
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

@@ -9,9 +9,10 @@ use super::format::{count, time_with_interval};
 use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
 use crate::results::{
-    ClusterRow, DrawnConstant, Measure, Provenance, READY_TIME, RESOLVED_FILE, ReachRange,
-    RegistryRow, ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow,
-    VariantInfo, WorkloadRow, compared, grouped, read_draws, read_uncertainty,
+    CauseRow, ClusterRow, DrawnConstant, Measure, Provenance, READY_TIME, RESOLVED_FILE,
+    ReachRange, RegistryRow, ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow,
+    UncertaintyRow, VariantInfo, WorkloadRow, compared, grouped, read_causes, read_draws,
+    read_uncertainty,
 };
 use fleetsim_units::io::read_below;
 use fleetsim_units::stats;
@@ -29,6 +30,8 @@ pub struct Results {
     pub draws: Vec<RunRow>,
     /// `constants.csv`: the constants of each draw.
     pub constants: Vec<DrawnConstant>,
+    /// `causes.csv`: the trials of what holds variants back; empty if there were none.
+    pub causes: Vec<CauseRow>,
     /// Settings that are guesses, according to `resolved.yaml`; empty if that file is missing.
     pub guesses: Vec<String>,
     /// The width of the charts.
@@ -49,6 +52,8 @@ pub(super) struct VariantResults<'r> {
     pub(super) links: Vec<(u32, &'r RegistryRow)>,
     /// The workloads of its runs, for a release with several.
     pub(super) workloads: Vec<&'r WorkloadRow>,
+    /// The trials of what holds the variant back.
+    pub(super) causes: Vec<&'r CauseRow>,
     /// The run that the variant's curve and fleet show.
     pub(super) displayed: Option<&'r RunRow>,
     summary: Vec<&'r SummaryRow>,
@@ -80,6 +85,7 @@ impl Results {
             uncertainty: read_uncertainty(folder)?,
             draws,
             constants,
+            causes: read_causes(folder)?,
             guesses: guesses_of(&String::from_utf8_lossy(&resolved)),
             width: ChartWidth::default(),
         })
@@ -181,6 +187,7 @@ impl Results {
         let clusters = by_variant(&tables.clusters, |(key, _)| &key.variant);
         let links = by_variant(&tables.registries, |(key, _)| &key.variant);
         let workloads = by_variant(&tables.workloads, |(key, _)| &key.variant);
+        let causes = by_variant(&self.causes, |row| &row.variant);
         let summary = by_variant(&tables.summary, |row| &row.variant);
         let uncertain = by_variant(&self.uncertainty, |row| &row.variant);
         let styles = self.styles();
@@ -210,6 +217,7 @@ impl Results {
                     .into_iter()
                     .map(|(_, row)| row)
                     .collect(),
+                causes: rows_of(&causes, name),
                 summary: rows_of(&summary, name),
                 uncertain: rows_of(&uncertain, name),
             });
@@ -340,6 +348,7 @@ impl<'r> VariantResults<'r> {
             clusters: Vec::new(),
             links: Vec::new(),
             workloads: Vec::new(),
+            causes: Vec::new(),
             displayed: None,
             summary: Vec::new(),
             uncertain: Vec::new(),

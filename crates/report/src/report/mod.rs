@@ -54,7 +54,7 @@ mod text;
 mod uncertainty;
 mod wrap;
 
-pub use answer::decisions_by_draw;
+pub use answer::{decisions_by_draw, recommended};
 #[cfg(not(target_family = "wasm"))]
 pub use calibration::calibration_text;
 pub use cautions::{VariantTargets, different_targets};

@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use super::causes::CAUSES_FILE;
 use super::journal::Journal;
 use super::provenance::{sha256, to_json};
 use super::staging::{StagedFolder, files_below, is_empty};
@@ -225,7 +226,11 @@ fn listed_tables<'p>(
     provenance: &'p Provenance,
 ) -> Result<impl Iterator<Item = &'p FileDigest>, ResultsError> {
     let tables = Tables::FILES.iter().map(|(name, _)| *name);
-    for name in tables.chain(UNCERTAINTY_FILES).chain(RECORDS) {
+    for name in tables
+        .chain(UNCERTAINTY_FILES)
+        .chain([CAUSES_FILE])
+        .chain(RECORDS)
+    {
         let path = folder.join(name);
         let is_listed = provenance.files.iter().any(|file| file.path == name);
         if !is_listed && path.exists() {

@@ -16,6 +16,7 @@
 
 mod best;
 mod calibration;
+mod causes;
 mod comparison;
 mod displayed;
 mod error;
@@ -50,6 +51,10 @@ mod variants;
 
 pub use best::{ComparisonRow, contenders};
 pub use calibration::*;
+pub use causes::{
+    CauseRow, CauseVerdict, Resource, ResourceKind, TrialKind, causes_table, read_causes,
+    resource_keys,
+};
 pub use comparison::{compared, distinct, grouped};
 pub use displayed::displayed_replicate;
 pub use error::ResultsError;

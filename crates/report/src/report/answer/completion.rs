@@ -12,7 +12,7 @@ use super::lines::{AnswerKey, AnswerLines};
 use super::ranking::{RankedTime, RankedVariant, fastest, left_behind, rankable, ranked_time};
 use super::room::RegistryLink;
 use super::sentence::{quoted, some_of};
-use super::{left, limit_lines, load, others, path, times, tradeoff};
+use super::{left, limit_lines, load, others, times, tradeoff};
 use crate::report::data::{VariantResults, range_of, target_of};
 use crate::report::format::{in_unit, time};
 use crate::report::limits::{AssertedLimit, exceeded, fails};
@@ -53,7 +53,7 @@ pub(super) fn answer(
     let mut answer = AnswerLines {
         verdict: verdict.text.clone(),
         lines: limit_lines::lines(own, verdict.chosen, &applying),
-        decision: None,
+        ..AnswerLines::default()
     };
     let Some(chosen) = verdict.chosen else {
         answer.add(AnswerKey::Left, unfinished(own));
@@ -65,7 +65,7 @@ pub(super) fn answer(
     let is_by_room = verdict.rule == DecisionRule::FastestWithRoom;
     answer.add(AnswerKey::Time, time);
     answer.add(AnswerKey::Load, load::line(chosen.variant, is_by_room));
-    answer.add(AnswerKey::Path, path::line(chosen.variant));
+    answer.add_cause(chosen);
     let others = others::line(&asked, chosen).map(|line| at_defaults(line, chosen.variant));
     answer.add(AnswerKey::Else, others);
     answer.decision = (own.len() > 1).then_some(decision);

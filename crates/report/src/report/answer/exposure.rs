@@ -52,6 +52,7 @@ pub(super) fn answer(
         verdict: verdict(&exposed, &fewest, decision.holding()),
         lines: limit_lines::lines(all, chosen, &applying),
         decision: (all.len() > 1).then_some(decision),
+        chosen: None,
     };
     answer.add(AnswerKey::Stops, left::stalled(least.variant));
     answer.add(AnswerKey::Load, load::line(least.variant, false));

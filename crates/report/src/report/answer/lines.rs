@@ -1,6 +1,8 @@
 //! The form of an answer: the verdict, and at most a few lines below it, each with one job.
 
 use super::decisions::Decision;
+use super::groups::NamedVariant;
+use super::{bound, path};
 
 /// What a line of an answer is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -17,6 +19,8 @@ pub(in crate::report) enum AnswerKey {
     Time,
     /// Pulls at once, and the load of the registry's link.
     Load,
+    /// What holds the rollout back, by trials.
+    Bound,
     /// The parts of the critical path.
     Path,
     /// Where a rollout of a defective revision stops.
@@ -35,6 +39,7 @@ impl AnswerKey {
             Self::Left => "left",
             Self::Time => "time",
             Self::Load => "load",
+            Self::Bound => "bound",
             Self::Path => "path",
             Self::Stops => "stops",
             Self::Else => "else",
@@ -57,6 +62,9 @@ pub(in crate::report) struct AnswerLines {
     pub(in crate::report) lines: Vec<AnswerLine>,
     /// What the verdict decided. `None`: nothing can be chosen.
     pub(in crate::report) decision: Option<Decision>,
+    /// The index of the chosen variant, of which the lines speak. `None`: nothing can be chosen, or the question is not
+    /// about time.
+    pub(in crate::report) chosen: Option<usize>,
 }
 
 impl AnswerLines {
@@ -64,6 +72,15 @@ impl AnswerLines {
     pub(super) fn add(&mut self, key: AnswerKey, text: Option<String>) {
         if let Some(text) = text {
             self.lines.push(AnswerLine { key, text });
+        }
+    }
+
+    /// Adds what holds the chosen variant back: by trials, or else the parts of its critical path.
+    pub(super) fn add_cause(&mut self, chosen: &NamedVariant<'_, '_>) {
+        self.chosen = Some(chosen.at);
+        match bound::line(chosen.variant) {
+            Some(text) => self.add(AnswerKey::Bound, Some(text)),
+            None => self.add(AnswerKey::Path, path::line(chosen.variant)),
         }
     }
 

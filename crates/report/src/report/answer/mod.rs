@@ -7,6 +7,7 @@
 //! The sentences behind the lines are the details. Names stand in backticks.
 
 mod asked;
+pub(in crate::report) mod bound;
 mod certainty;
 mod completion;
 mod decisions;
@@ -338,6 +339,26 @@ fn deciding_settings(variants: &[VariantResults<'_>], groups: &[VariantGroup]) -
         }
     }
     names
+}
+
+/// The labels of the variants that the answers recommend, in the order of the questions.
+#[must_use]
+pub fn recommended(results: &Results) -> Vec<String> {
+    let variants = results.variants();
+    let groups = groups::groups(&variants);
+    let limits = AssertedLimit::of_answer(results);
+    let found = answer(&variants, &groups, &limits, results.provenance.seed);
+    let mut labels: Vec<String> = Vec::new();
+    for question in &found.questions {
+        let Some(chosen) = question.lines.chosen else {
+            continue;
+        };
+        let label = variants[chosen].name();
+        if !labels.iter().any(|known| known == label) {
+            labels.push(label.to_owned());
+        }
+    }
+    labels
 }
 
 /// The decisions on all questions by each draw of the constants: the rows of `decisions-by-draw.csv`.

@@ -12,7 +12,7 @@ use super::groups::{NamedVariant, VariantGroup, setting_label};
 use super::lines::{AnswerKey, AnswerLines};
 use super::ranking::{RankedTime, RankedVariant, Sides, fastest, left_behind, rankable};
 use super::sentence::{quoted, some_of};
-use super::{left, limit_lines, load, path, times, workloads};
+use super::{left, limit_lines, load, times, workloads};
 use crate::report::data::VariantResults;
 use crate::report::format::{TimeUnit, in_unit, number, time};
 use crate::report::limits::{AssertedLimit, exceeded, fails};
@@ -156,7 +156,7 @@ pub(super) fn answer(
     let mut answer = AnswerLines {
         verdict: verdict(best, reference, &applying),
         lines: limit_lines::lines(&named, Some(&chosen), &applying),
-        decision: None,
+        ..AnswerLines::default()
     };
     answer.add(AnswerKey::Left, left::line(chosen.variant));
     let rule = if applying.is_empty() {
@@ -171,7 +171,7 @@ pub(super) fn answer(
         times::line(chosen.variant).map(|line| with_draws(line, &decision)),
     );
     answer.add(AnswerKey::Load, load::line(chosen.variant, false));
-    answer.add(AnswerKey::Path, path::line(chosen.variant));
+    answer.add_cause(&chosen);
     let others = others(&choices, best, reference);
     answer.add(
         AnswerKey::Else,

@@ -268,6 +268,12 @@ pub(super) fn files(results: &Results, charts: &[String]) -> String {
     if !results.tables.workloads.is_empty() {
         tables.push(("workloads.csv", "one row per workload of a run"));
     }
+    if !results.causes.is_empty() {
+        tables.push((
+            "causes.csv",
+            "one row per trial of what holds a rollout back",
+        ));
+    }
     if !results.uncertainty.is_empty() {
         tables.extend(TABLES_OF_DRAWS);
     }
