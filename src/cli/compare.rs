@@ -14,6 +14,7 @@ use fleetsim::scenario::{Experiment, load_with};
 use fleetsim::study::{self, MemoryEstimate};
 use indicatif::ProgressBar;
 
+use super::causes::{self, RunEvents};
 use super::simulation::{Simulation, described};
 use super::{Again, ExperimentArgs, Failure, output, progress, revision};
 
@@ -33,6 +34,9 @@ pub(super) struct CompareArgs {
     seed: Option<u64>,
     #[command(flatten)]
     again: Again,
+    /// Leave out the trials that find what holds the recommended variants back
+    #[arg(long)]
+    no_causes: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -66,8 +70,12 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         Version::Results(_) => None,
     });
     let threads = args.threads([&old, &new], replicates)?;
-    let old = simulate(old, replicates, threads)?;
-    let new = simulate(new, replicates, threads)?;
+    let mut old = simulate(old, replicates, threads)?;
+    let mut new = simulate(new, replicates, threads)?;
+    if !args.no_causes {
+        try_causes([&mut old, &mut new], threads)?;
+    }
+    let (old, new) = (old.side, new.side);
     let review = Review::of(&old, &new).map_err(Failure::Usage)?;
     output::junit(args.junit.as_deref(), &new.results, &inputs)?;
     let (_, verdicts) = report::verdicts(&new.results);
@@ -133,14 +141,62 @@ impl CompareArgs {
     }
 }
 
+/// A version with its runs.
+struct SimulatedVersion {
+    side: ReviewSide,
+    /// `None`: the version was recorded, with its trials if there were any.
+    experiment: Option<Box<Experiment>>,
+}
+
+impl SimulatedVersion {
+    /// Finds what holds the variants with these labels back.
+    fn try_causes(&mut self, labels: &[String], threads: Option<u16>) -> Result<(), Failure> {
+        let Some(experiment) = &self.experiment else {
+            return Ok(());
+        };
+        let mut runs: Vec<RunEvents<'_>> = Vec::new();
+        for run in &self.side.results.tables.runs {
+            runs.push(RunEvents {
+                variant: &run.variant,
+                events: run.events,
+            });
+        }
+        let tried = causes::tried(experiment, labels, &runs);
+        let events = runs.iter().map(|run| run.events).sum();
+        self.side.results.causes = causes::of_variants(experiment, &tried, events, threads)?;
+        Ok(())
+    }
+}
+
+/// Finds what holds the variants back that either version recommends.
+fn try_causes(versions: [&mut SimulatedVersion; 2], threads: Option<u16>) -> Result<(), Failure> {
+    let mut labels: Vec<String> = Vec::new();
+    for version in &versions {
+        for label in report::recommended(&version.side.results) {
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
+    }
+    for version in versions {
+        version.try_causes(&labels, threads)?;
+    }
+    Ok(())
+}
+
 /// Simulates the runs of a version.
 fn simulate(
     version: Version,
     replicates: Option<u32>,
     threads: Option<u16>,
-) -> Result<ReviewSide, Failure> {
+) -> Result<SimulatedVersion, Failure> {
     let (asked, experiment) = match version {
-        Version::Results(side) => return Ok(*side),
+        Version::Results(side) => {
+            return Ok(SimulatedVersion {
+                side: *side,
+                experiment: None,
+            });
+        }
         Version::Experiment(asked, experiment) => (asked, experiment),
     };
     let replicates = replicates.unwrap_or(experiment.replicates);
@@ -162,11 +218,15 @@ fn simulate(
         files.insert(input.path.clone(), copy.to_vec());
     }
     let results = Results::in_memory(provenance, Tables::of(&variants, experiment.seed));
-    Ok(ReviewSide {
+    let side = ReviewSide {
         name,
         results,
         resolved: experiment.resolved(),
         files,
+    };
+    Ok(SimulatedVersion {
+        side,
+        experiment: Some(experiment),
     })
 }
 

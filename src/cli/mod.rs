@@ -6,6 +6,7 @@
 
 mod assumptions;
 mod calibrate;
+mod causes;
 mod check;
 mod compare;
 mod explain;

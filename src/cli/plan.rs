@@ -3,11 +3,12 @@
 use clap::Args;
 use fleetsim::report;
 use fleetsim::results::{PLAN_FILE, PlanRecord, Question, plan_tables, to_json};
-use fleetsim::scenario::load_plan;
+use fleetsim::scenario::{Experiment, load_plan};
 use fleetsim::study::MemoryEstimate;
-use fleetsim::study::plan::{run_count_at_most, search};
+use fleetsim::study::plan::{SearchResult, run_count_at_most, search};
 use indicatif::ProgressBar;
 
+use super::causes::{self, RunEvents};
 use super::simulation::{Recording, Simulation, StudyWords, described};
 use super::{Failure, SimulateArgs, output, progress, run};
 
@@ -25,6 +26,9 @@ pub(super) struct PlanArgs {
     /// Also simulate all replicates of every candidate, and report whether the answer is the same
     #[arg(long)]
     compare_exhaustive: bool,
+    /// Leave out the trials that find what holds the best settings back
+    #[arg(long)]
+    no_causes: bool,
 }
 
 pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
@@ -67,7 +71,10 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     if recording.is_shard() {
         return recording.publish_shard([simulated.map(drop)]);
     }
-    let (found, recording) = recording.or_saved(simulated)?;
+    let (mut found, recording) = recording.or_saved(simulated)?;
+    if !args.no_causes {
+        try_causes(&experiment, &mut found, threads)?;
+    }
     let ((), recording) = recording.write(|publication, begins| {
         begins("tables");
         for (name, bytes) in plan_tables(&found.plan, &found.runs) {
@@ -83,6 +90,33 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     }
     output::out(&args.simulate.format.record(&found.plan, report::plan_text))?;
     judged(&found.plan)
+}
+
+/// Finds what holds the best variant of each question back.
+fn try_causes(
+    experiment: &Experiment,
+    found: &mut SearchResult,
+    threads: Option<u16>,
+) -> Result<(), Failure> {
+    let mut runs: Vec<RunEvents<'_>> = Vec::new();
+    for run in &found.runs {
+        runs.push(RunEvents {
+            variant: &run.variant,
+            events: run.events,
+        });
+    }
+    let mut labels: Vec<String> = Vec::new();
+    for question in &found.plan.questions {
+        labels.extend(question.best.clone());
+    }
+    let tried = causes::tried(experiment, &labels, &runs);
+    let events = runs.iter().map(|run| run.events).sum();
+    let rows = causes::of_variants(experiment, &tried, events, threads)?;
+    for question in &mut found.plan.questions {
+        let best = question.best.as_deref();
+        question.bound = report::bound_text(&rows, best.unwrap_or_default());
+    }
+    Ok(())
 }
 
 /// Returns an error unless the runs determine the best setting for every question.

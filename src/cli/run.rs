@@ -10,12 +10,12 @@ use fleetsim::results::{
     decisions_table, uncertainty_tables,
 };
 use fleetsim::scenario::{Experiment, Overrides, VariedExperiment};
-use fleetsim::study::causes::EventBudget;
 use fleetsim::study::{DrawnRuns, MemoryEstimate};
 use fleetsim::{report, study};
 use indicatif::ProgressBar;
 use itertools::Itertools;
 
+use super::causes::{self, RunEvents};
 use super::progress::StudyProgress;
 use super::simulation::{Recording, Simulation, StudyWords, described, starts_commands};
 use super::{DetailArgs, Failure, OutputFormat, SimulateArgs, output, precision, progress};
@@ -192,7 +192,7 @@ fn write(
     let mut results = report::Results::of(publication.folder(), tables)?;
     if !args.no_causes {
         begins("causes");
-        results.causes = causes(experiment, &results, args.simulate.threads)?;
+        results.causes = causes_of(experiment, &results, args.simulate.threads)?;
     }
     if !results.causes.is_empty() {
         let (name, bytes) = causes_table(&results.causes);
@@ -207,40 +207,21 @@ fn write(
 }
 
 /// Finds what holds the recommended variants back.
-fn causes(
+fn causes_of(
     experiment: &Experiment,
     results: &report::Results,
     threads: Option<u16>,
 ) -> Result<Vec<CauseRow>, Failure> {
-    if starts_commands(experiment) {
-        return Ok(Vec::new());
+    let mut runs: Vec<RunEvents<'_>> = Vec::new();
+    for run in results.tables.runs.iter().chain(&results.draws) {
+        runs.push(RunEvents {
+            variant: &run.variant,
+            events: run.events,
+        });
     }
-    let runs = || results.tables.runs.iter().chain(&results.draws);
-    let mut budget = EventBudget::of_study(runs().map(|run| run.events).sum());
-    let simulation = Simulation::begin(threads)?;
-    let mut rows = Vec::new();
-    for label in report::recommended(results) {
-        let variant = experiment
-            .variants
-            .iter()
-            .find(|variant| variant.label == label)
-            .expect("a variant of the experiment");
-        let most = runs()
-            .filter(|run| run.variant == label)
-            .map(|run| run.events)
-            .max();
-        let found = simulation.work(|| {
-            study::causes::causes(variant, experiment.seed, most.unwrap_or(0), &mut budget)
-        })?;
-        if found.is_empty() {
-            output::err(&format!(
-                "note: no trials of what holds `{label}` back, because they would take more events than a quarter of \
-                 the study's\n"
-            ));
-        }
-        rows.extend(found);
-    }
-    Ok(rows)
+    let tried = causes::tried(experiment, &report::recommended(results), &runs);
+    let events = runs.iter().map(|run| run.events).sum();
+    causes::of_variants(experiment, &tried, events, threads)
 }
 
 /// Adds each variant's precision to the provenance, and returns it as text. Empty if no precision was requested.

@@ -106,6 +106,7 @@ impl PlanAnswers<'_> {
             answers,
             best,
             is_best_shown,
+            bound: String::new(),
             candidates,
         }
     }

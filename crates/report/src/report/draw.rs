@@ -6,8 +6,8 @@ use std::path::Path;
 use super::calibration::{self, calibration_text};
 use super::canvas::Canvas;
 use super::charts::{
-    completion, exposure, front, heat, load, multiples, over_time, path, ready, stages, states,
-    sweep, tradeoff,
+    causes, completion, exposure, front, heat, load, multiples, over_time, path, ready, stages,
+    states, sweep, tradeoff,
 };
 use super::data::Results;
 use super::html::{self, PAGE_FILE};
@@ -209,6 +209,7 @@ pub(super) fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
         ("multiples", multiples),
         ("front", front),
         ("path", path::draw(results)),
+        ("causes", causes::draw(results)),
         ("stages", stages::draw(results)),
     ];
     let mut charts: Vec<(String, Canvas)> = always

@@ -11,6 +11,8 @@
 mod answer;
 mod axis;
 #[cfg(not(target_family = "wasm"))]
+mod bars;
+#[cfg(not(target_family = "wasm"))]
 mod calibration;
 #[cfg(not(target_family = "wasm"))]
 mod canvas;
@@ -54,7 +56,7 @@ mod text;
 mod uncertainty;
 mod wrap;
 
-pub use answer::{decisions_by_draw, recommended};
+pub use answer::{bound_text, decisions_by_draw, recommended};
 #[cfg(not(target_family = "wasm"))]
 pub use calibration::calibration_text;
 pub use cautions::{VariantTargets, different_targets};

@@ -182,6 +182,7 @@ pub(super) mod tests {
         };
         let some = |values: [f64; 3]| values.map(Some);
         Results {
+            causes: Vec::new(),
             provenance: Provenance::new("waves", "How long?", 1, 20),
             tables: Tables::default(),
             draws: Vec::new(),

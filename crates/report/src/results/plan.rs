@@ -77,6 +77,9 @@ pub struct Question {
     /// Whether the runs show, with the plan's confidence, that this variant is the best.
     #[serde(default)]
     pub is_best_shown: bool,
+    /// What holds the best variant back, by trials; empty if it was not tried.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub bound: String,
     /// The candidates in the experiment's order.
     pub candidates: Vec<Candidate>,
 }
@@ -404,6 +407,7 @@ mod tests {
             answers: Vec::new(),
             best: None,
             is_best_shown: false,
+            bound: String::new(),
             candidates: vec![candidate],
         };
         let plan = PlanRecord {

@@ -184,7 +184,7 @@ pub struct EmulationInfo {
 pub const EMULATED: &str = "emulated";
 
 /// One variant: a strategy with one choice of swept settings.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct VariantInfo {
     /// Strategy and setting in one short text, unique in the experiment.
     pub variant: String,

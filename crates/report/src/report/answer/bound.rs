@@ -10,7 +10,18 @@ const JOINT_MAX: usize = 3;
 
 /// `the registry's link (1 Gbit/s): 22.8 of 24.3 min; then starting pods, 12.0 s`. `None`: there were no trials.
 pub(in crate::report) fn line(variant: &VariantResults<'_>) -> Option<String> {
-    let causes = &variant.causes;
+    words_of(&variant.causes, !variant.draws.is_empty())
+}
+
+/// The words on what holds the variant with this label back, by the rows of all trials; empty if it was not tried.
+#[must_use]
+pub fn bound_text(rows: &[CauseRow], label: &str) -> String {
+    let own: Vec<&CauseRow> = rows.iter().filter(|row| row.variant == label).collect();
+    words_of(&own, false).unwrap_or_default()
+}
+
+/// The words of [`line`]. `is_drawn`: the time that an answer leads with comes from draws of the constants.
+fn words_of(causes: &[&CauseRow], is_drawn: bool) -> Option<String> {
     if causes.is_empty() {
         return None;
     }
@@ -33,7 +44,7 @@ pub(in crate::report) fn line(variant: &VariantResults<'_>) -> Option<String> {
     let mut text = match first(causes) {
         Some(first) => {
             let mut text = first_words(first);
-            if !variant.draws.is_empty() {
+            if is_drawn {
                 text.push_str(" at the defaults");
             }
             if first.verdict == CauseVerdict::Saturates {

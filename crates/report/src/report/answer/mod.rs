@@ -35,6 +35,7 @@ mod tradeoff;
 mod workloads;
 mod worlds;
 
+pub use self::bound::bound_text;
 use self::certainty::{GroupWinner, least_in_all};
 use self::details::fastest_and_lowest;
 use self::groups::{Best, NamedVariant, VariantGroup};

@@ -28,6 +28,10 @@ pub fn plan_text(plan: &PlanRecord, width: usize) -> String {
             text.push_str(&format!("{}\n", question.world));
         }
         text.push_str(&answers(plan, question, width));
+        if !question.bound.is_empty() {
+            let bound = format!("What holds the best setting back: {}.", question.bound);
+            text.push_str(&wrapped(&bound, width, "  "));
+        }
         text.push('\n');
         match &plan.tuned {
             Some(tuned) => text.push_str(&front::front(plan, tuned, question, width)),

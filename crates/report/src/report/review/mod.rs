@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::answer::bound;
 use super::answer::path::{PARTS, PathPart};
 use super::answer::sentence::{differences_of, mean_of};
 use super::columns::{Column, FilledColumn};
@@ -81,6 +82,18 @@ struct VariantReview {
     measures: Vec<MeasureReview>,
     /// Mean paired differences of the parts of the critical path, the largest first.
     causes: Vec<CauseReview>,
+    /// What holds the variant back before and after, by trials. `None`: it was not tried in both versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bound: Option<BoundReview>,
+}
+
+/// What holds a variant back before and after a change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct BoundReview {
+    old: String,
+    new: String,
+    /// Whether the same resource holds both versions back.
+    is_same: bool,
 }
 
 /// One measure before and after: medians over runs, and the mean paired difference with its 95% interval. `None` for a
@@ -209,6 +222,7 @@ impl VariantReview {
             is_whole: old.is_whole() && new.is_whole(),
             measures,
             causes,
+            bound: BoundReview::of(old, new),
         }
     }
 
@@ -220,6 +234,19 @@ impl VariantReview {
     /// The completion time.
     fn time(&self) -> Option<&MeasureReview> {
         self.measure(READY_TIME)
+    }
+}
+
+impl BoundReview {
+    fn of(old: &VariantResults<'_>, new: &VariantResults<'_>) -> Option<Self> {
+        let named = |variant: &VariantResults<'_>| {
+            bound::first(&variant.causes).map(|row| row.resource.clone())
+        };
+        Some(Self {
+            old: bound::line(old)?,
+            new: bound::line(new)?,
+            is_same: named(old) == named(new),
+        })
     }
 }
 

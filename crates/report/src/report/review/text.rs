@@ -3,7 +3,9 @@
 //! Both begin with the change of the completion time and its cause. Measures that do not differ share one line. Only
 //! numbers depend on the runs, so two reviews of the same change have the same text.
 
-use super::{CauseReview, MeasureReview, Review, SettingChange, VariantReview, ViolationReview};
+use super::{
+    BoundReview, CauseReview, MeasureReview, Review, SettingChange, VariantReview, ViolationReview,
+};
 use crate::report::answer::sentence::listed;
 use crate::report::format::{RateUnit, TimeUnit, apart, count, in_unit, number};
 use crate::report::wrap::{column, paragraph, side_by_side, wrapped};
@@ -167,6 +169,9 @@ impl VariantReview {
         if !parts.is_empty() {
             sentences.push(format!("On the critical path: {}.", listed(&parts)));
         }
+        if let Some(bound) = &self.bound {
+            sentences.push(bound.in_words());
+        }
         let [before, after] = self.stages;
         if before != after {
             sentences.push(format!("Stages: {before} → {after}."));
@@ -214,6 +219,17 @@ impl MeasureReview {
             self.value(self.new),
             difference,
         ]
+    }
+}
+
+impl BoundReview {
+    /// `The limit moves from the registry's link: 22.8 of 24.3 min, to the sites' downlinks: 4.0 of 5.3 min.`
+    fn in_words(&self) -> String {
+        if self.is_same {
+            format!("The limit stays: {}; before: {}.", self.new, self.old)
+        } else {
+            format!("The limit moves from {}, to {}.", self.old, self.new)
+        }
     }
 }
 

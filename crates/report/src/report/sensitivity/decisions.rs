@@ -4,8 +4,8 @@
 //! There is a panel for each decision with the constants that change it. The line in the middle is the value in force,
 //! and the ends are those of the range; the bar begins where the answer changes.
 
-use super::layout::{BarLayout, heading};
 use super::{changes, condition, share};
+use crate::report::bars::{BarLayout, heading};
 use crate::report::prelude::*;
 use crate::results::{DecisionEnd, DecisionRecord, SensitivityRecord};
 

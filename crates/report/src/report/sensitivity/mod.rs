@@ -4,7 +4,6 @@
 //! constants by their paths, the one with the largest effect first.
 
 mod decisions;
-mod layout;
 mod screening;
 mod tornado;
 

@@ -4,9 +4,9 @@
 //! Each bar has the length of mu*, and the line from its end has the length of sigma. A line as long as the bar means
 //! that the effect depends on the other constants, or is not linear.
 
-use super::layout::{BarChart, BarPlot, ROWS, named};
 use super::tornado::short_name;
 use super::{FEWEST_TRAJECTORIES, Panel};
+use crate::report::bars::{BarChart, BarPlot, ROWS, named};
 use crate::report::prelude::*;
 use crate::results::{ScreeningRow, SensitivityRecord};
 
@@ -55,9 +55,10 @@ pub(super) fn draw(
             .chain([0.0])
             .collect(),
         panels: screened,
-        of: "change of ",
+        axis: format!("change of {}", named(measure)),
+        is_from_zero: false,
     };
-    Some(chart.draw(sheet, (measure, unit), draw_bar))
+    Some(chart.draw(sheet, unit, draw_bar))
 }
 
 /// The constants with the largest effects on a measure of a variant, the largest first.

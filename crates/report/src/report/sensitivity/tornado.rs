@@ -4,8 +4,8 @@
 //! from the value in force to the value at the low end of the constant's range, the lower bar to the value at the high
 //! end.
 
-use super::layout::{BarChart, BarPlot, ROWS, named};
 use super::{Panel, value};
+use crate::report::bars::{BarChart, BarPlot, ROWS, named};
 use crate::report::prelude::*;
 use crate::results::{EffectRow, SensitivityRecord};
 use fleetsim_units::counted;
@@ -55,9 +55,10 @@ pub(super) fn draw(
         numbers: 2,
         panels: shown,
         values,
-        of: "",
+        axis: named(measure).to_owned(),
+        is_from_zero: false,
     };
-    Some(chart.draw(sheet, (measure, unit), draw_bars))
+    Some(chart.draw(sheet, unit, draw_bars))
 }
 
 /// Draws both bars of a constant.

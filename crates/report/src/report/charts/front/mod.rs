@@ -577,6 +577,7 @@ mod tests {
             answers: Vec::new(),
             best: Some("10%".to_owned()),
             is_best_shown,
+            bound: String::new(),
             candidates: names.map(candidate).into(),
         };
         (

@@ -1,5 +1,5 @@
-//! The layout of a row of an analysis: the constant's name, its bars, and the numbers next to them. On a narrow page,
-//! the name and the numbers are above the bars.
+//! Rows of bars on one scale, with names and numbers: for the constants of an analysis, and for trials of causes. On a
+//! narrow page, the name and the numbers of a row are above its bars.
 
 use crate::report::prelude::*;
 
@@ -155,8 +155,10 @@ pub(super) struct BarChart<'c, Row> {
     pub(super) panels: Vec<(String, Vec<&'c Row>)>,
     /// The values that the scale must cover.
     pub(super) values: Vec<f64>,
-    /// The words before the axis title.
-    pub(super) of: &'c str,
+    /// The title of the axis, without its unit.
+    pub(super) axis: String,
+    /// Whether bars begin at zero, so that the scale cannot be logarithmic.
+    pub(super) is_from_zero: bool,
 }
 
 impl<Row> BarChart<'_, Row> {
@@ -164,7 +166,7 @@ impl<Row> BarChart<'_, Row> {
     pub(super) fn draw(
         self,
         sheet: Sheet<'_>,
-        (measure, unit): (Measure, &str),
+        unit: &str,
         bar: fn(&mut Canvas, &BarPlot<'_>, f64, &Row),
     ) -> Canvas {
         let rows: usize = self.panels.iter().map(|(_, rows)| rows.len()).sum();
@@ -190,8 +192,12 @@ impl<Row> BarChart<'_, Row> {
             right: layout.right,
             bottom,
         };
-        let axis = BarAxis::of(&self.values, unit, area);
-        let title = format!("{}{}: {}", self.of, named(measure), axis.name);
+        let axis = if self.is_from_zero {
+            BarAxis::of_times_from_zero(&self.values, area)
+        } else {
+            BarAxis::of(&self.values, unit, area)
+        };
+        let title = format!("{}: {}", self.axis, axis.name);
         bottom_grid(&mut canvas, area, &axis.scale, &axis.ticks, &title);
         let plot = BarPlot {
             layout: &layout,
@@ -244,6 +250,17 @@ impl BarAxis {
                     name: format!("{other}{}", scale.note()),
                 }
             }
+        }
+    }
+
+    /// A linear axis of times.
+    fn of_times_from_zero(values: &[f64], area: Area) -> Self {
+        let (_, high) = span(values);
+        let (ticks, unit) = time_ticks(high, 5);
+        Self {
+            scale: Scale::from_zero(high, area.left, area.right),
+            ticks,
+            name: unit.long.to_owned(),
         }
     }
 

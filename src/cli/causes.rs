@@ -1,0 +1,77 @@
+//! The trials of what holds variants back, for the commands that recommend one.
+
+use fleetsim::results::CauseRow;
+use fleetsim::scenario::{Experiment, Variant};
+use fleetsim::study::causes::{EventBudget, causes};
+
+use super::simulation::{Simulation, starts_commands};
+use super::{Failure, output};
+
+/// A variant to try, and the number of events in its longest run.
+pub(super) struct TriedVariant<'e> {
+    pub(super) variant: &'e Variant,
+    pub(super) run_events: u64,
+}
+
+/// Finds what holds some variants back. `study_events` is the number of events of the whole study. Strategies that
+/// start commands are not tried, because each of many trials would start one.
+pub(super) fn of_variants(
+    experiment: &Experiment,
+    tried: &[TriedVariant<'_>],
+    study_events: u64,
+    threads: Option<u16>,
+) -> Result<Vec<CauseRow>, Failure> {
+    if starts_commands(experiment) || tried.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut budget = EventBudget::of_study(study_events);
+    let simulation = Simulation::begin(threads)?;
+    let mut rows = Vec::new();
+    for TriedVariant {
+        variant,
+        run_events,
+    } in tried
+    {
+        let seed = experiment.seed;
+        let found = simulation.work(|| causes(variant, seed, *run_events, &mut budget))?;
+        if found.is_empty() {
+            output::err(&format!(
+                "note: what holds `{}` back was not tried, because the trials would take too many events; a smaller \
+                 fleet needs fewer\n",
+                variant.label
+            ));
+        }
+        rows.extend(found);
+    }
+    Ok(rows)
+}
+
+/// The variants with these labels. `runs` has the variant and the events of each run.
+pub(super) fn tried<'e>(
+    experiment: &'e Experiment,
+    labels: &[String],
+    runs: &[RunEvents<'_>],
+) -> Vec<TriedVariant<'e>> {
+    let mut tried = Vec::new();
+    for label in labels {
+        let Some(variant) = experiment
+            .variants
+            .iter()
+            .find(|variant| variant.label == *label)
+        else {
+            continue;
+        };
+        let own = runs.iter().filter(|run| run.variant == label);
+        tried.push(TriedVariant {
+            variant,
+            run_events: own.map(|run| run.events).max().unwrap_or(0),
+        });
+    }
+    tried
+}
+
+/// The events of a run of a variant.
+pub(super) struct RunEvents<'r> {
+    pub(super) variant: &'r str,
+    pub(super) events: u64,
+}
