@@ -313,7 +313,7 @@ fn trials_of(variant: &Variant, kind: TrialKind, lifted: &[Resource]) -> Vec<Tri
 
 /// One trial for each limit of the world, in which everything else but the rule is lifted; and one in which all limits
 /// are lifted, which has the rule as its resource.
-fn trials_of_only(variant: &Variant) -> Vec<Trial> {
+pub(super) fn trials_of_only(variant: &Variant) -> Vec<Trial> {
     let mut trials = Vec::new();
     let mut others: Vec<Resource> = Resource::ALL.to_vec();
     others.retain(|resource| *resource != Resource::Rule);

@@ -1,8 +1,11 @@
 //! Worlds whose limits are known by construction, so that algebra says what each trial saves.
 
+use super::profile::trials_of_only;
+use super::trial::Counterparts;
 use super::{EventBudget, causes};
 use crate::results::{CauseRow, CauseVerdict, Resource, TrialKind};
 use crate::scenario::{Experiment, Overrides, load};
+use crate::world::resource_needs;
 
 /// A world in which nothing takes time, but what a test adds. One image with a layer of 1 GB.
 const INSTANT: &str = "
@@ -196,7 +199,7 @@ fn a_trial_saves_what_algebra_says() {
         };
         let saved = named.saved_s.expect("complete");
         assert!(
-            (saved / costs - 1.0).abs() <= 0.02,
+            (saved / costs - 1.0).abs() < 0.011,
             "{:?}: {saved} of {costs} s",
             world.resource
         );
@@ -314,4 +317,62 @@ fn the_trials_are_the_same_on_any_number_of_threads() {
         found.push(pool.install(|| world.rows()));
     }
     assert_eq!(found[0], found[1]);
+}
+
+/// A world with several limits of different sizes, in which no request is repeated.
+const SEVERAL: Limits = Limits {
+    fleet: "[{name: 'a-{01..20}', nodes: 3, downlink: 60 Mbit/s, rtt: 0 ms, region: south}]",
+    registry: "{egress: 500 Mbit/s, perConnection: unlimited, serviceTime: 500 ms, workers: 1, tokens: false, \
+               token: {serviceTime: 0 s}}",
+    node: "{nic: 100 Mbit/s, unpackRate: 20 MB/s, unpackSpread: 0, unpackPerLayer: 0 s, pullConstant: 0 s, \
+           startOverhead: 0 s, startSpread: 0, disk: {class: emmc, rate: 25 MB/s, buffer: 1 MB}}",
+    uncompressed: "2 GB",
+    workload: "{kind: DaemonSet, image: shop, start: 0 s, termination: 0 s, maxUnavailable: 100%}",
+    other: "regions: [{name: south, bandwidth: 300 Mbit/s}]",
+    ..NONE
+};
+
+/// The words with which `explain` names what a trial calls by its key.
+const EXPLAINED: [(Resource, &str); 6] = [
+    (Resource::RegistryLink, "registry link"),
+    (Resource::RegistryWorkers, "registry, workers"),
+    (Resource::RegionLinks, "link of region"),
+    (Resource::Downlinks, "downlink of"),
+    (Resource::NetworkCards, "network card of"),
+    (Resource::Unpacking, "unpacking on"),
+];
+
+#[test]
+fn a_world_with_only_one_limit_takes_the_least_time_that_explain_states() {
+    let experiment = SEVERAL.experiment();
+    let variant = &experiment.variants[0];
+    let needs = resource_needs(&variant.scenario.world);
+    let counterparts =
+        Counterparts::simulate(variant, experiment.seed, 0, 1).expect("no run fails");
+    let mut compared = 0;
+    for trial in trials_of_only(variant) {
+        let [resource] = trial.resources[..] else {
+            panic!("one resource each")
+        };
+        let Some((_, words)) = EXPLAINED.iter().find(|(known, _)| *known == resource) else {
+            continue;
+        };
+        let need = needs.iter().find(|need| need.resource.starts_with(words));
+        let least = need
+            .unwrap_or_else(|| panic!("explain names {words}: {needs:#?}"))
+            .least
+            .as_secs_f64();
+        let run = counterparts.trial_run(variant, &trial.lift, 0);
+        let took = run
+            .expect("no run fails")
+            .expect("not stopped")
+            .time_s
+            .expect("complete");
+        assert!(
+            (took / least - 1.0).abs() < 0.02,
+            "{resource:?} takes {took} s; explain says {least} s"
+        );
+        compared += 1;
+    }
+    assert_eq!(compared, EXPLAINED.len());
 }

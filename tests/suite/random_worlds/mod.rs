@@ -7,6 +7,7 @@
 //! product.
 
 mod applies;
+mod causes;
 mod luck;
 mod products;
 mod strategies;
