@@ -34,6 +34,7 @@
 //! | [`import`] | converts exports of real fleets to an experiment |
 //! | [`sim`] | one run: a product's scheduler drives a world |
 //! | [`study`] | many runs in parallel, and the search of a plan |
+//! | [`causes`] | what holds a rollout back, found by trials: the same runs with a resource lifted |
 //! | [`calibrate`] | constants of the model from recorded events and metrics |
 //! | [`forecast`] | predicts when a rollout in progress will be done, from the state that its product shows |
 //! | [`report`] | charts, tables and pages, from recorded results only |
@@ -71,6 +72,8 @@ pub mod build_info;
 pub mod calendar;
 #[cfg(not(target_family = "wasm"))]
 pub mod calibrate;
+#[cfg(not(target_family = "wasm"))]
+pub mod causes;
 pub mod control_plane;
 pub mod explore;
 #[cfg(not(target_family = "wasm"))]

@@ -1,8 +1,8 @@
 //! The trials of what holds variants back, for the commands that recommend one.
 
+use fleetsim::causes::{EventBudget, causes};
 use fleetsim::results::CauseRow;
 use fleetsim::scenario::{Experiment, Variant};
-use fleetsim::study::causes::{EventBudget, causes};
 
 use super::simulation::{Simulation, starts_commands};
 use super::{Failure, output};

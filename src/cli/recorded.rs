@@ -134,7 +134,7 @@ mod tests {
         found.sort();
         found.dedup();
         let known = "allow-commands budget compare-exhaustive compression-ratio constant durations events image \
-                     image-name images limit measure minimise no-charts only predict predict-events prometheus \
+                     image-name images limit measure minimise no-causes no-charts only predict predict-events prometheus \
                      replicates resamples rtt seed series service-time set variant";
         assert_eq!(
             found.join(" "),

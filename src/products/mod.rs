@@ -35,7 +35,7 @@ pub(crate) mod words;
 pub(crate) use entry::{ANY_TARGET, Configuration, target_of};
 pub use entry::{ProductEntry, StrategyChoice, find};
 pub use fleet::{Fleet, FleetGroup, Run};
-use strategy::REMAINING_TIME;
+pub(crate) use strategy::REMAINING_TIME;
 use strategy::yaml_snippet;
 pub use strategy::{
     Documented, FailureRefusal, Strategy, StrategyEq, StrategyExplanation, StrategyPart,

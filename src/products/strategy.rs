@@ -127,8 +127,8 @@ pub enum StrategyPart {
     ClusterController,
 }
 
-/// What remains of a product's time that is lifted. Without any duration, steps may repeat endlessly.
-pub(super) const REMAINING_TIME: f64 = 0.01;
+/// What remains of a time that a trial lifts. It is not zero, because steps without any duration may repeat endlessly.
+pub(crate) const REMAINING_TIME: f64 = 0.01;
 
 /// Why an apply cannot fail in some way under a strategy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -11,7 +11,6 @@
 //! variant's own runs, in the order of replicates.
 
 mod batches;
-pub mod causes;
 mod details;
 mod memory;
 pub mod plan;

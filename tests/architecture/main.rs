@@ -120,6 +120,23 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["sim", "scenario", "results", "stats", "units", "process"],
         &["std::fs", "std::time"],
     ),
+    // A lift changes a checked scenario: its world, its control loop and its strategy.
+    (
+        "causes",
+        &[
+            "units",
+            "stats",
+            "rollout",
+            "world",
+            "control_plane",
+            "products",
+            "scenario",
+            "sim",
+            "study",
+            "results",
+        ],
+        &["rand", "std::fs", "std::time"],
+    ),
     // The records and charts of a calibration belong to `results` and `report`, like those of a sensitivity analysis.
     // A prediction must not use more memory than a study.
     (

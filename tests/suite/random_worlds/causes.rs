@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use fleetsim::causes::{EventBudget, causes};
 use fleetsim::results::{CauseRow, CauseVerdict, TrialKind};
-use fleetsim::study::causes::{EventBudget, causes};
 use rayon::prelude::*;
 
 use super::strategies::Product;

@@ -2,7 +2,7 @@
 //!
 //! A trial simulates a variant again with a resource lifted, which means that the resource no longer limits anything.
 //! It uses the random numbers of the runs that it is compared with. The time that the trial saves is what the resource
-//! costs. `src/study/causes` runs the trials, and judges them; this file has their words and their rows.
+//! costs. `src/causes` runs the trials, and judges them; this file has their words and their rows.
 
 use std::path::Path;
 

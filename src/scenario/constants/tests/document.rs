@@ -12,6 +12,16 @@ use super::*;
 const FIXED: &[(&str, &str, &str)] = &[
     (
         "products/argo_cd/settings.rs",
+        "PLENTY",
+        "bound: more than any fleet needs, in trials that lift the controller",
+    ),
+    (
+        "products/strategy.rs",
+        "REMAINING_TIME",
+        "numerical: what a trial leaves of a time that it lifts",
+    ),
+    (
+        "products/argo_cd/settings.rs",
         "MOST_SHARDS",
         "a limit of what is simulated: each process takes memory",
     ),

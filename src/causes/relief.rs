@@ -1,10 +1,9 @@
 //! How much of a limit a trial takes away: all of it, or half of the time that it costs.
 
+use crate::products::REMAINING_TIME;
 use crate::units::{BytesPerSec, PerSecond, Share, SimDuration};
 use crate::world::{CountOrPercent, DurationModel, FactorModel, PodLimit, RateModel, RequestLimit};
 
-/// What remains of a time that is lifted. It is not zero, because steps without any duration may repeat endlessly.
-const REMAINS: f64 = 0.01;
 /// The factor on a drawn rate that is lifted. The draw is kept, so that the run has the same random numbers.
 const UNLIMITED: f64 = 1e5;
 
@@ -23,7 +22,7 @@ impl Relief {
     /// The factor on a time.
     const fn time_factor(self) -> f64 {
         match self {
-            Self::Whole => REMAINS,
+            Self::Whole => REMAINING_TIME,
             Self::Half => 0.5,
             Self::Placebo => 0.999,
         }
