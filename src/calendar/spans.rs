@@ -14,7 +14,7 @@ pub(crate) struct TimeSpan {
 }
 
 impl TimeSpan {
-    /// Whether it is open at a time; at its end it is not.
+    /// Returns whether it is open at a time; at its end it is not.
     fn has(self, at: SimTime) -> bool {
         at < self.to && (self.from < at || self.has_begun && self.from == at)
     }
@@ -46,7 +46,7 @@ impl OpenSpans {
         &self.spans
     }
 
-    /// Whether a span is open at a time.
+    /// Returns whether a span is open at a time.
     pub(crate) fn is_inside(&self, at: SimTime) -> bool {
         let begun = self.spans.partition_point(|span| span.from <= at);
         begun > 0 && self.spans[begun - 1].has(at)

@@ -142,7 +142,7 @@ proptest! {
     }
 }
 
-/// Whether a minute fits the fields of the naive search.
+/// Returns whether a minute fits the fields of the naive search.
 fn fits(at: UnixSeconds, minute: i64, hours: &str, weekdays: &str) -> bool {
     let hour = at.rem_euclid(86_400) / 3_600;
     // 1970-01-01 was a Thursday, the day 4.

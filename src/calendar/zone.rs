@@ -50,7 +50,7 @@ impl Zone {
         })
     }
 
-    /// Whether it is UTC, of which nothing changes.
+    /// Returns whether it is UTC, of which nothing changes.
     pub(super) fn is_utc(&self) -> bool {
         self.zone == TimeZone::UTC
     }

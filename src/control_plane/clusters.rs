@@ -31,7 +31,7 @@ pub trait Clusters {
         None
     }
 
-    /// Whether all applies of the new revision in a cluster fail, however often they are tried.
+    /// Returns whether all applies of the new revision in a cluster fail, however often they are tried.
     fn always_fails(&self, _cluster: ClusterId) -> bool {
         false
     }

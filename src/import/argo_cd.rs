@@ -258,7 +258,7 @@ fn draft(set: Option<ReadSet>, own: &[OwnSettings], notes: &mut Vec<String>) -> 
     draft
 }
 
-/// Whether a set has the strategy of the proposal.
+/// Returns whether a set has the strategy of the proposal.
 fn is_of_proposal(set: &FoundStrategy) -> bool {
     set.read::<ProposalFile>()
         .is_ok_and(|set| set.spec.strategy.rolling_update.is_some())

@@ -68,7 +68,7 @@ impl Reach {
         self
     }
 
-    /// Whether a target could be updated.
+    /// Returns whether a target could be updated.
     pub(super) fn is_reachable(&self, cluster: ClusterId) -> bool {
         self.obstacles[cluster.index()].is_none()
     }

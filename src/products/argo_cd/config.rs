@@ -383,7 +383,7 @@ impl ProposalConfig {
         }
     }
 
-    /// Whether the file makes the applications.
+    /// Returns whether the file makes the applications.
     fn generates(&self) -> bool {
         self.file.is_some() && self.generate
     }

@@ -4,7 +4,7 @@
 //! one of several patterns, and `\` takes the next character as it is. A pattern that is not closed matches nothing:
 //! Argo CD logs that and goes on (`util/glob/glob.go`). The pattern `*` alone matches every text.
 
-/// Whether a pattern matches a text.
+/// Returns whether a pattern matches a text.
 pub(super) fn glob_matches(pattern: &str, text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     alternatives(pattern).is_some_and(|all| all.iter().any(|one| matches(one, &text)))

@@ -80,7 +80,7 @@ pub(super) fn edited_strategy(fields: &Value) -> Result<ProposalStrategy, String
         .map_err(|error| format!("its `edit` has no `strategy` of an ApplicationSet: {error}"))
 }
 
-/// Whether an edit is one of the strategy.
+/// Returns whether an edit is one of the strategy.
 ///
 /// # Errors
 /// Why it is none, in words.

@@ -324,7 +324,7 @@ impl RunWindows {
         self.of.get(application).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether an application may be synced at a time (`CanSync`). `started`: of the operation in its status.
+    /// Returns whether an application may be synced at a time (`CanSync`). `started`: of the operation in its status.
     pub(super) fn can_sync(&self, application: usize, at: SimTime, started: StatusStart) -> bool {
         let mut denies = Vec::new();
         let mut allows = Vec::new();
@@ -469,7 +469,7 @@ fn checked(
     })
 }
 
-/// Whether a window is of an application (`Matches`).
+/// Returns whether a window is of an application (`Matches`).
 fn is_of(
     window: &SyncWindowFields,
     application: &WindowedApplication,

@@ -306,7 +306,7 @@ impl FleetSchedules {
     }
 }
 
-/// Whether a version of Fleet has Schedules; reports if not.
+/// Returns whether a version of Fleet has Schedules; reports if not.
 pub(super) fn knows_schedules(
     version: FleetVersion,
     path: &Path,

@@ -46,7 +46,7 @@ impl ShownSetup {
         shown
     }
 
-    /// Whether it is refused.
+    /// Returns whether it is refused.
     pub(super) const fn is_refused(&self) -> bool {
         self.refused.is_some()
     }

@@ -157,7 +157,7 @@ macro_rules! measures {
                 }
             }
 
-            /// Whether low or high values of the measure are better.
+            /// Returns whether low or high values of the measure are better.
             #[must_use]
             pub const fn direction(self) -> Direction {
                 match self {
@@ -363,7 +363,7 @@ measures! {
 }
 
 impl Measure {
-    /// Whether only some strategies have it. Results in which no run has it leave it out.
+    /// Returns whether only some strategies have it. Results in which no run has it leave it out.
     #[must_use]
     pub const fn is_own(self) -> bool {
         matches!(self, Self::PeakInstances)

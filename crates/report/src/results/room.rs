@@ -20,7 +20,7 @@ pub fn most_with_room(capacity: f64) -> f64 {
     ROOM_SHARE * capacity
 }
 
-/// Whether a link of this capacity has room at this load of its busiest minute; both in the same unit.
+/// Returns whether a link of this capacity has room at this load of its busiest minute; both in the same unit.
 #[must_use]
 pub fn has_room(busiest_minute: f64, capacity: f64) -> bool {
     busiest_minute < most_with_room(capacity)

@@ -251,7 +251,8 @@ impl ApplicationView {
         self.generated.is_some() && !self.is_valid()
     }
 
-    /// Whether the application has the generated parameters and is Synced to the wanted revision, healthy or not.
+    /// Returns whether the application has the generated parameters and is Synced to the wanted revision, healthy or
+    /// not.
     pub(super) fn is_synced_as_wanted(&self) -> bool {
         let (Some(generated), Some(live)) = (&self.generated, &self.live) else {
             return false;

@@ -108,7 +108,8 @@ impl ApplicationController {
         })
     }
 
-    /// Whether all that is still to come are attempts without end on clusters that do not answer and never will.
+    /// Returns whether all that is still to come are attempts without end on clusters that do not answer and never
+    /// will.
     pub(in super::super) fn is_hopeless(&self, clusters: &dyn Clusters) -> bool {
         for &(application, step) in self.agenda.iter() {
             let is_attempt = match step {
@@ -129,8 +130,8 @@ impl ApplicationController {
         waiting.all(|&application| self.fails_without_end(application, clusters))
     }
 
-    /// Whether the operation of an application has failed, is repeated without a limit, and its cluster never answers,
-    /// or never applies the revision.
+    /// Returns whether the operation of an application has failed, is repeated without a limit, and its cluster never
+    /// answers, or never applies the revision.
     fn fails_without_end(&self, application: usize, clusters: &dyn Clusters) -> bool {
         let tracked = &self.applications[application];
         let cluster = ClusterId(application as u32);
@@ -183,7 +184,7 @@ impl ApplicationController {
         }
     }
 
-    /// Whether the running operation has lasted as long as it may.
+    /// Returns whether the running operation has lasted as long as it may.
     fn is_timed_out(&self, application: usize, now: SimTime) -> bool {
         match (
             self.settings.sync_timeout,

@@ -35,7 +35,7 @@ impl WindowWait {
 }
 
 impl ApplicationController {
-    /// Whether an operation of an application may go on. If not, it gives its processor up and waits.
+    /// Returns whether an operation of an application may go on. If not, it gives its processor up and waits.
     pub(super) fn may_sync(
         &mut self,
         application: usize,
@@ -61,7 +61,7 @@ impl ApplicationController {
         false
     }
 
-    /// Whether automated sync of an application may begin an operation. If not, a refresh will look again.
+    /// Returns whether automated sync of an application may begin an operation. If not, a refresh will look again.
     pub(super) fn may_begin(
         &mut self,
         application: usize,

@@ -55,7 +55,7 @@ impl ScheduleWindows {
         }
     }
 
-    /// Whether a cluster is outside of its windows, as the schedule controller knows.
+    /// Returns whether a cluster is outside of its windows, as the schedule controller knows.
     pub(super) fn is_off(&self, cluster: usize) -> bool {
         self.active[cluster] == Some(false)
     }

@@ -18,7 +18,7 @@ pub(in crate::documents) fn waves(shown: &ShownSetup) -> String {
     texts.join(", ")
 }
 
-/// Whether the second step begins after the last application of the first is Healthy.
+/// Returns whether the second step begins after the last application of the first is Healthy.
 pub(in crate::documents) fn second_step(shown: &ShownSetup) -> String {
     let done = shown.ready("dev").last().copied().unwrap_or(f64::INFINITY);
     match shown.told("qa").first() {
@@ -28,7 +28,7 @@ pub(in crate::documents) fn second_step(shown: &ShownSetup) -> String {
     }
 }
 
-/// Whether the second step begins while an application of the first fails, for 23 hours.
+/// Returns whether the second step begins while an application of the first fails, for 23 hours.
 pub(in crate::documents) fn step_after_failure(shown: &ShownSetup) -> String {
     match shown.told("qa").first() {
         Some(at) if *at < 82_800.0 => "begins".to_owned(),
@@ -95,7 +95,7 @@ pub(in crate::documents) fn last_group(shown: &ShownSetup) -> String {
         .to_owned()
 }
 
-/// Whether applications that got the labels of the first step in mid-rollout go with it.
+/// Returns whether applications that got the labels of the first step in mid-rollout go with it.
 pub(in crate::documents) fn relabelled(shown: &ShownSetup) -> String {
     let regions = shown
         .told("region")

@@ -131,7 +131,7 @@ pub(in crate::documents) fn at_once_without_bytes(shown: &ShownSetup) -> String 
     format!("{} at once, {megabytes} MB", at_once(shown))
 }
 
-/// Whether the second batch of instances begins after a new instance is routable.
+/// Returns whether the second batch of instances begins after a new instance is routable.
 pub(in crate::documents) fn second_batch(shown: &ShownSetup) -> String {
     let told = shown.told("");
     let first = told.partition_point(|at| *at <= told[0] + 1.0);
@@ -142,7 +142,7 @@ pub(in crate::documents) fn second_batch(shown: &ShownSetup) -> String {
     }
 }
 
-/// Whether the second batch waits until the old instances are gone, which take eight seconds to end.
+/// Returns whether the second batch waits until the old instances are gone, which take eight seconds to end.
 pub(in crate::documents) fn waits_for_teardown(shown: &ShownSetup) -> String {
     let told = shown.told("");
     let first = told.partition_point(|at| *at <= told[0] + 1.0);
@@ -168,7 +168,7 @@ pub(in crate::documents) fn replaced(shown: &ShownSetup) -> String {
     format!("{} of {}", run.targets_done, run.targets)
 }
 
-/// Whether an update with an unhealthy instance came to its end.
+/// Returns whether an update with an unhealthy instance came to its end.
 pub(in crate::documents) fn held_by_unhealthy(shown: &ShownSetup) -> String {
     if shown.outcome() == "complete" {
         "complete".to_owned()

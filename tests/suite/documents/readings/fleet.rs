@@ -52,7 +52,7 @@ pub(in crate::documents) fn waves_of_partitions(shown: &ShownSetup) -> String {
     format!("{}, {}", first_wave(shown), ready_before_next(shown))
 }
 
-/// Whether the second partition begins when a cluster of the first is ready that was away for two hours.
+/// Returns whether the second partition begins when a cluster of the first is ready that was away for two hours.
 pub(in crate::documents) fn after_return(shown: &ShownSetup) -> String {
     // Of ten clusters two are away, and one may be NotReady.
     let back = shown.ready("p1")[8];
@@ -63,7 +63,7 @@ pub(in crate::documents) fn after_return(shown: &ShownSetup) -> String {
     }
 }
 
-/// Whether the second partition begins after all clusters of the first are ready, and how the run ends.
+/// Returns whether the second partition begins after all clusters of the first are ready, and how the run ends.
 pub(in crate::documents) fn strict_order(shown: &ShownSetup) -> String {
     let last = shown.ready("a").last().copied().unwrap_or(f64::INFINITY);
     match shown.told("b").first() {
@@ -73,7 +73,8 @@ pub(in crate::documents) fn strict_order(shown: &ShownSetup) -> String {
     }
 }
 
-/// Whether the second partition begins before the clusters of the first are back, which are away for two hours.
+/// Returns whether the second partition begins before the clusters of the first are back, which are away for two
+/// hours.
 pub(in crate::documents) fn second_partition(shown: &ShownSetup) -> String {
     match shown.told("p2").first() {
         Some(at) if *at >= 7_200.0 => "held until they are back".to_owned(),
@@ -134,7 +135,7 @@ pub(in crate::documents) fn first_told(shown: &ShownSetup) -> String {
     shown.order("").swap_remove(0)
 }
 
-/// Whether most clusters pull at once.
+/// Returns whether most clusters pull at once.
 pub(in crate::documents) fn storm(shown: &ShownSetup) -> String {
     match shown.run().run.peak_pulls {
         101.. => "more than 100".to_owned(),

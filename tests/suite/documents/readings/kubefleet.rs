@@ -45,7 +45,7 @@ pub(in crate::documents) fn wait_after_staging(shown: &ShownSetup) -> String {
     about(between(shown, "stg", "can"))
 }
 
-/// Whether the tasks of a stage begin after its last cluster, which is away for two hours.
+/// Returns whether the tasks of a stage begin after its last cluster, which is away for two hours.
 pub(in crate::documents) fn tasks_begin(shown: &ShownSetup) -> String {
     match shown.told("can").first() {
         Some(at) if *at >= 10_800.0 => "after all clusters".to_owned(),
@@ -73,7 +73,7 @@ pub(in crate::documents) fn approval_of_canary(shown: &ShownSetup) -> String {
     "no request".to_owned()
 }
 
-/// Whether production begins after the approval at two hours.
+/// Returns whether production begins after the approval at two hours.
 pub(in crate::documents) fn production_after_approval(shown: &ShownSetup) -> String {
     match shown.told("prod").first() {
         Some(at) if *at >= 7_200.0 => "after the approval".to_owned(),
@@ -89,7 +89,7 @@ pub(in crate::documents) fn begins_with_the_run(shown: &ShownSetup) -> String {
     }
 }
 
-/// Whether the explanation says that nothing begins.
+/// Returns whether the explanation says that nothing begins.
 pub(in crate::documents) fn explained_begin(shown: &ShownSetup) -> String {
     if shown.words().contains("Initialize") {
         "stays in Initialize".to_owned()
@@ -118,7 +118,7 @@ pub(in crate::documents) fn run_ends(shown: &ShownSetup) -> String {
         .map_or("not ended".to_owned(), |text| text.trim().to_owned())
 }
 
-/// Whether a stage without clusters keeps the next one waiting.
+/// Returns whether a stage without clusters keeps the next one waiting.
 pub(in crate::documents) fn empty_stage(shown: &ShownSetup) -> String {
     match shown.told("").first() {
         Some(at) if *at >= 3_600.0 => "waits".to_owned(),
@@ -164,7 +164,7 @@ fn about(seconds: f64) -> String {
     }
 }
 
-/// Whether any cluster is told.
+/// Returns whether any cluster is told.
 pub(in crate::documents) fn begins(shown: &ShownSetup) -> String {
     if shown.told("").is_empty() {
         "never begins".to_owned()

@@ -72,7 +72,7 @@ fn earlier_value(
 }
 
 impl ViolationReview {
-    /// Whether the old version meets the limit, or does not assert it.
+    /// Returns whether the old version meets the limit, or does not assert it.
     pub(super) const fn is_new(&self) -> bool {
         self.before.is_none()
     }

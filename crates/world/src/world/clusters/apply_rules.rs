@@ -59,7 +59,7 @@ impl ApplyRules {
         immutable_is_final: false,
     };
 
-    /// Whether a failed apply is never tried again, until another revision comes.
+    /// Returns whether a failed apply is never tried again, until another revision comes.
     pub(crate) const fn is_final(self, failure: ApplyFailure) -> bool {
         self.immutable_is_final && matches!(failure, ApplyFailure::Immutable)
     }

@@ -75,7 +75,7 @@ impl Cuts {
         self.network == 0
     }
 
-    /// Whether the management cluster reaches it now, or has for some time.
+    /// Returns whether the management cluster reaches it now, or has for some time.
     pub(crate) const fn was_ever_managed(&self) -> bool {
         self.is_managed() || self.was_managed
     }

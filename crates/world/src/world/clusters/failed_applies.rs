@@ -131,7 +131,7 @@ impl World<'_> {
         Some(fault.kind)
     }
 
-    /// Whether all applies of the new revision in a cluster fail, however often they are tried.
+    /// Returns whether all applies of the new revision in a cluster fail, however often they are tried.
     pub fn always_fails(&self, id: ClusterId) -> bool {
         let fault = self.clusters[id.index()].next_fault(&self.spec.faults.apply);
         fault.is_some_and(|fault| fault.attempts.is_none())

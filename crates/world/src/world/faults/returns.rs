@@ -34,7 +34,7 @@ enum Offline {
 }
 
 impl OfflineTimes<'_> {
-    /// Whether it covers this moment; moments only grow from call to call.
+    /// Returns whether it covers this moment; moments only grow from call to call.
     fn covers(&mut self, at: SimTime, world: &World<'_>) -> Option<Offline> {
         match self {
             Self::UntilReturn(None) => Some(Offline::Forever),
@@ -77,7 +77,7 @@ impl<'s> World<'s> {
         online
     }
 
-    /// Whether a moment between now and the horizon is covered by none of these times.
+    /// Returns whether a moment between now and the horizon is covered by none of these times.
     fn comes_back(&self, times: &mut [OfflineTimes<'s>], horizon: SimTime) -> bool {
         let mut at = self.meter.now();
         let mut is_first = true;
@@ -155,7 +155,7 @@ mod tests {
         SimDuration::from_secs(secs)
     }
 
-    /// Whether each cluster is online at any time before the horizon, as a world says at its start.
+    /// Returns whether each cluster is online at any time before the horizon, as a world says at its start.
     fn online(world: &WorldSpec, horizon: u64) -> Vec<bool> {
         let mut queue = EventQueue::new();
         let world = World::new(world, &PlatformSpec::INSTANT, 1, 0, &mut queue);
