@@ -1,7 +1,7 @@
 //! Dates, time zones and cron expressions: when the windows of a product are open, counted from a rollout's start.
 //!
-//! Products give a window as a cron expression, a duration and a time zone. Each follows the cron library that it is
-//! built with, and the libraries differ, so there are two here:
+//! Products give a window as a cron expression, a duration and a time zone. Each product uses its own cron library,
+//! and the libraries differ, so this module has both:
 //!
 //! | file | subject |
 //! |---|---|

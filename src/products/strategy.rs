@@ -56,7 +56,7 @@ pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
         described
     }
 
-    /// Why an apply cannot fail in this way under this strategy. `None`: it can.
+    /// Returns why an apply cannot fail in this way under this strategy. `None`: it can.
     fn refuses_failure(&self, _failure: ApplyFailure) -> Option<FailureRefusal> {
         None
     }
@@ -109,12 +109,12 @@ impl PartialEq for dyn Strategy {
     }
 }
 
-/// Why an apply cannot fail in some way under a strategy.
+/// The reason why an apply cannot fail in some way under a strategy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FailureRefusal {
     /// The reason, in the product's terms.
     pub message: &'static str,
-    /// What to write instead.
+    /// The suggested replacement.
     pub help: &'static str,
 }
 

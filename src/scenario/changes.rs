@@ -32,7 +32,7 @@ pub(crate) struct ChangeFile {
     strategy: Option<String>,
     /// Approves a stage.
     approve: Option<ApprovalFile>,
-    /// Deletes an object that the rollout goes by.
+    /// Deletes an object that controls the rollout.
     delete: Option<RolloutObject>,
     /// Replaces fields of the strategy's object by these, in the product's own words.
     #[cfg_attr(test, schemars(with = "Option<BTreeMap<String, serde_json::Value>>"))]

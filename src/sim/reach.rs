@@ -15,7 +15,7 @@ pub(super) enum Obstacle {
     NoAgent,
     /// The target is paused.
     Paused,
-    /// It is offline from the start to the horizon.
+    /// The target is offline from the start to the horizon.
     Offline,
 }
 

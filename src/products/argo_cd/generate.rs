@@ -200,7 +200,7 @@ impl Evaluation<'_> {
             return Err(GenerateError::new(field, message));
         };
         let place = format!("{field}.{kind}");
-        // `clusters:` without a value is a generator with all defaults.
+        // `clusters:` without a value is a generator whose fields all have their defaults.
         let written = match &parts[kind] {
             Value::Null => Value::Object(Map::new()),
             value => value.clone(),

@@ -36,7 +36,7 @@ pub(super) struct ProposalController<'s> {
     /// The strategy in force.
     steps: ProposalStrategy,
     scheduler: ProposedRollingUpdate,
-    /// The applications, with their present labels.
+    /// The applications with their current labels.
     applications: Vec<(String, Arc<Labels>)>,
     view: ProposalView,
     clusters: &'s [ClusterSpec],
@@ -91,7 +91,8 @@ impl<'s> ProposalController<'s> {
         }
     }
 
-    /// Somebody changes the set. The rollout is abandoned, applications stay as they are, and a new rollout begins.
+    /// Handles a user's change of the set. The rollout is abandoned, applications keep their state, and a new rollout
+    /// begins.
     fn person(&mut self, change: &Change) {
         match change {
             Change::Release(revision) => self.view.wanted = *revision,
@@ -111,7 +112,7 @@ impl<'s> ProposalController<'s> {
         self.runtime.add(());
     }
 
-    /// Steps follow from the strategy and the labels.
+    /// Computes the steps from the strategy and the labels.
     fn plan(&mut self) {
         self.scheduler = ProposedRollingUpdate::new(&self.steps, &self.applications)
             .expect("a strategy is checked before, and labels leave it valid");

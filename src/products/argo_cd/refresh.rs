@@ -86,7 +86,7 @@ pub(super) fn first_refresh(
     SimTime::ZERO + SimDuration::from_secs_f64(first)
 }
 
-/// The first refresh of an application at or after a time.
+/// Returns the time of an application's first refresh at or after a time.
 pub(super) fn next_refresh(
     settings: &ApplicationControllerSettings,
     luck: &Streams,

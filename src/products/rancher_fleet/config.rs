@@ -282,8 +282,9 @@ fn has_helm_values(document: &Document) -> bool {
 }
 
 impl RancherFleetConfig {
-    /// The targets that a partition has. By the document, the others "will not be included in the rollout". All of them
-    /// where the strategy is refused, which its check reports, or where no cluster would be left.
+    /// Returns the targets that are in a partition. According to the document, the others "will not be included in the
+    /// rollout". Returns all targets if the strategy is refused, which its check reports, or if no cluster would be
+    /// left.
     fn in_some_partition(
         &self,
         chosen: Targets,

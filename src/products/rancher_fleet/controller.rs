@@ -76,7 +76,7 @@ enum FleetStep {
     Registered(usize),
     /// A window of a Schedule begins or ends.
     Window(usize),
-    /// The caches show that a cluster is inside of its windows, or not.
+    /// The caches show whether a cluster is inside its windows.
     Scheduled(usize, bool),
 }
 

@@ -1,4 +1,4 @@
-//! How long Helm waits in an apply, and how Fleet reacts to a failed apply.
+//! The time that Helm waits in an apply, and Fleet's reaction to a failed apply.
 //!
 //! Evidence: the source of rancher/fleet at 3b2c622 with Helm 4.2.3, which its go.mod names; not recorded.
 //!
@@ -62,7 +62,7 @@ impl HelmWait {
     }
 }
 
-/// Stores in a deployment what its agent reports of the last apply.
+/// Stores the agent's report of the last apply in a deployment.
 pub(super) fn store(report: Report, helm_rolls_back: bool, deployment: &mut BundleDeployment) {
     let is_behind = deployment.deployed != Some(report.applied);
     deployment.failed = report.failure.is_some() || (report.degraded && is_behind);
@@ -80,7 +80,8 @@ pub(super) fn store(report: Report, helm_rolls_back: bool, deployment: &mut Bund
     }
 }
 
-/// The message of a deployment's condition `Deployed`, or `Installed` where the apply has ended for good; abridged.
+/// Returns the abridged message of a deployment's condition `Deployed`, or `Installed` if the agent has given up the
+/// apply.
 const fn message(failure: ApplyFailure, is_rolled_back: bool) -> &'static str {
     match (failure, is_rolled_back) {
         (ApplyFailure::Rejected, false) => "admission webhook denied the request",

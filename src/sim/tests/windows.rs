@@ -1,9 +1,8 @@
-//! Windows of Rancher Fleet's Schedules and of Argo CD's projects, told as whole simulations of small fleets whose
-//! times are computed by hand.
+//! Windows of Rancher Fleet's Schedules and of Argo CD's projects, in complete simulations of small fleets. The
+//! expected times are computed by hand.
 //!
 //! An apply takes 1 s. Berlin is an hour ahead of UTC until 29 March 2026, 01:00 UTC, and two hours after that; New
-//! York is four hours behind. That agents and syncs wait so is known by reading the products' sources
-//! (`docs/schedulers.md`).
+//! York is four hours behind. The source for these waits is the products' code (`docs/schedulers.md`).
 
 use std::fs;
 
@@ -11,7 +10,7 @@ use crate::results::{RunOutcome, RunRecord};
 use crate::scenario::{self, Overrides};
 use crate::sim;
 
-/// An update of four clusters, of which two have the label `site: de`.
+/// An update of four clusters; two of them have the label `site: de`.
 struct WindowStory {
     starts_at: &'static str,
     horizon: &'static str,
@@ -19,7 +18,7 @@ struct WindowStory {
     strategy: &'static str,
     /// `windows.yaml`.
     windows: String,
-    /// From the start of a pod to its readiness.
+    /// Time from the start of a pod to its readiness.
     readiness: &'static str,
 }
 
@@ -169,8 +168,8 @@ fn a_window_that_is_open_at_the_start_holds_nothing() {
     assert!(record.run.completion_s < Some(300.0));
 }
 
-/// The window ends at midnight, two minutes after the start, and the pods become ready after three. That is seen when
-/// the next window opens, at 22:00: 22 h and 2 min after the start.
+/// The window ends at midnight, two minutes after the start, and the pods become ready after three. Fleet sees this
+/// when the next window opens, at 22:00: 22 h and 2 min after the start.
 #[test]
 fn what_becomes_ready_after_the_window_is_seen_in_the_next_one() {
     let mut story = fleet(
@@ -186,7 +185,7 @@ fn what_becomes_ready_after_the_window_is_seen_in_the_next_one() {
     assert_eq!(record.run.outcome, RunOutcome::Complete);
 }
 
-/// One window is open until 23:00, the other until 00:30. At 23:10 the cluster is closed all the same, until 22:00 of
+/// One window is open until 23:00, the other until 00:30. At 23:10 the cluster is closed nevertheless, until 22:00 of
 /// the next day: 22 h and 50 min.
 #[test]
 fn the_first_of_two_windows_that_ends_closes_the_cluster() {
@@ -290,7 +289,7 @@ fn a_deny_window_puts_automated_sync_off() {
     for cluster in ["c-1", "c-2", "d-1", "d-2"] {
         assert_applied(&record, cluster, 7_200.0, REFRESH);
     }
-    // Only users' syncs are manual.
+    // `manualSync` affects only syncs that users request.
     let manual = deny.replace("duration", "manualSync: true, duration");
     let record = argo_cd("2026-03-27 20:00 Europe/Berlin", &manual).play();
     assert_applied(&record, "c-1", 7_200.0, REFRESH);
@@ -304,9 +303,9 @@ fn an_allow_window_blocks_all_times_outside_of_it() {
     assert_applied(&record, "d-2", 7.0 * 3_600.0, REFRESH);
 }
 
-/// The window of 02:30 to 03:30. Before 01:00 UTC the clocks are an hour ahead, and it is to open at 01:30 UTC. From
-/// then on they are two hours ahead, and it is open from 00:30 to 01:30 UTC: at 01:00 UTC, three hours after the
-/// start, it is open at once.
+/// The window is open from 02:30 to 03:30. Before 01:00 UTC the clocks are an hour ahead, so the window would open at
+/// 01:30 UTC. From then on they are two hours ahead, and the window is open from 00:30 to 01:30 UTC. So it opens
+/// immediately at 01:00 UTC, three hours after the start.
 #[test]
 fn a_change_of_the_clocks_moves_a_sync_window_at_once() {
     let allow = "- {kind: allow, schedule: '30 2 * * *', duration: 1h, applications: ['*'], timeZone: Europe/Berlin}";
@@ -334,7 +333,7 @@ const ROLLING: &str = "
         {matchExpressions: [{key: site, operator: In, values: [de]}]},
         {matchExpressions: [{key: site, operator: NotIn, values: [de]}]}]}}";
 
-/// A requested operation is Running and blocked, and looked at every 30 s. Its row keeps the second step closed.
+/// A requested operation is Running and blocked, and is checked every 30 s. Its row keeps the second step closed.
 #[test]
 fn a_blocked_operation_keeps_its_row_and_goes_on_when_the_window_ends() {
     let deny = "- {kind: deny, schedule: '0 18 * * *', duration: 4h, clusters: ['c-*'], timeZone: Europe/Berlin}";

@@ -51,7 +51,7 @@ pub struct BundleStatus {
     pub summary: BundleSummary,
     /// The first ten targets by name that are not `Ready`.
     pub not_ready: Vec<(TargetId, BundleState)>,
-    /// For each state, the message of the first of these that has it, if its apply failed.
+    /// For each state, the message of the first listed target in this state, if its apply failed.
     pub failures: Vec<(BundleState, &'static str)>,
     /// A number for each partition, in the order of [`Partitioning::partitions`](super::Partitioning::partitions).
     /// Under shipped rules: the partition's unavailable deployments *before* the pass, which is not the number that

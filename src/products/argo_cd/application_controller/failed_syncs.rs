@@ -1,6 +1,7 @@
-//! Syncs that fail in a cluster that answers, and the time-out of a sync.
+//! Failed syncs in clusters that respond, and the time-out of a sync.
 //!
-//! Known by reading argoproj/argo-cd v3.5.7, which agrees with 37ee009 here, and its gitops-engine.
+//! Source: argoproj/argo-cd v3.5.7, whose code is the same as at 37ee009 in these parts, and its gitops-engine. Not
+//! recorded.
 //!
 //! - An object that is refused, or a webhook that does not answer, fails the attempt (`runTasks` in
 //!   `gitops-engine/pkg/sync/sync_context.go`, "one or more objects failed to apply"). Argo CD looks at no text: a
@@ -26,10 +27,11 @@ use crate::rollout::argo_cd::{ApplicationView, ArgoCd, OperationMessage, Operati
 use crate::units::SimTime;
 use crate::world::{ApplyFailure, ClusterId};
 
-/// The message of an operation that its time-out has ended (`terminate` in `sync_context.go`, and `appcontroller.go`).
+/// The message of an operation that was ended by its time-out (`terminate` in `sync_context.go`, and
+/// `appcontroller.go`).
 const TIMED_OUT: &str = "Operation terminated, triggered by controller sync timeout";
 
-/// The message of an operation whose attempt has failed, abridged.
+/// Returns the abridged message of an operation after a failed attempt.
 const fn failure_message(failure: ApplyFailure) -> &'static str {
     match failure {
         ApplyFailure::Rejected => {
@@ -51,13 +53,13 @@ const fn failure_message(failure: ApplyFailure) -> &'static str {
 }
 
 impl ApplicationController {
-    /// The attempt in progress has begun a hook, which will fail.
+    /// Starts a hook of the current attempt. The hook will fail.
     pub(super) fn hook_runs(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.applications[application].attempt = Some(Attempt::Hook);
         self.free_processor(application, Attempt::Applying, now, plane);
     }
 
-    /// The cluster has refused what an attempt applies, or the attempt's hook has failed.
+    /// Handles an attempt whose objects the cluster has refused, or whose hook has failed.
     pub(super) fn sync_fails(
         &mut self,
         application: usize,
@@ -92,7 +94,8 @@ impl ApplicationController {
         }
     }
 
-    /// The message of an operation in this phase, if an attempt of it failed in a cluster that answers.
+    /// Returns the message of an operation in this phase. `None`: none of its attempts failed in a cluster that
+    /// responds.
     pub(super) fn message(
         &self,
         application: usize,
@@ -108,8 +111,7 @@ impl ApplicationController {
         })
     }
 
-    /// Returns whether all that is still to come are attempts without end on clusters that do not answer and never
-    /// will.
+    /// Returns true if the only pending work is endless attempts on clusters that never respond.
     pub(in super::super) fn is_hopeless(&self, clusters: &dyn Clusters) -> bool {
         for &(application, step) in self.agenda.iter() {
             let is_attempt = match step {
@@ -130,8 +132,8 @@ impl ApplicationController {
         waiting.all(|&application| self.fails_without_end(application, clusters))
     }
 
-    /// Returns whether the operation of an application has failed, is repeated without a limit, and its cluster never
-    /// answers, or never applies the revision.
+    /// Returns whether the operation of an application has failed and is repeated without a limit, while its cluster
+    /// never responds or never applies the revision.
     fn fails_without_end(&self, application: usize, clusters: &dyn Clusters) -> bool {
         let tracked = &self.applications[application];
         let cluster = ClusterId(application as u32);
@@ -143,7 +145,7 @@ impl ApplicationController {
                 || !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
     }
 
-    /// What the Applications show of operations that fail, once one of theirs has failed.
+    /// Returns the conditions of all Applications whose operation has failed at least once.
     pub(in super::super) fn conditions(
         &self,
         set: &[ApplicationView],
@@ -170,7 +172,7 @@ impl ApplicationController {
         shown
     }
 
-    /// An operation begins now, and may last only so long.
+    /// Schedules the time-out of an operation that begins now.
     pub(super) fn schedule_time_out(
         &mut self,
         application: usize,
@@ -184,7 +186,7 @@ impl ApplicationController {
         }
     }
 
-    /// Returns whether the running operation has lasted as long as it may.
+    /// Returns whether the running operation has reached its time-out.
     fn is_timed_out(&self, application: usize, now: SimTime) -> bool {
         match (
             self.settings.sync_timeout,
@@ -195,8 +197,8 @@ impl ApplicationController {
         }
     }
 
-    /// The operation that began at `begun` has lasted as long as it may, if it still runs. An attempt that has a
-    /// processor ends first.
+    /// Handles the time-out of the operation that began at `begun`, if it still runs. If an attempt has a processor,
+    /// the attempt ends first.
     pub(super) fn times_out(
         &mut self,
         application: usize,
@@ -222,7 +224,7 @@ impl ApplicationController {
         self.terminate(application, now, plane);
     }
 
-    /// The running operation is ended. No attempt of it runs.
+    /// Ends the running operation, none of whose attempts is in progress.
     fn terminate(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.agenda.cancel_if(
             |(of, step)| *of == application && matches!(step, ApplicationStep::Again),

@@ -230,7 +230,7 @@ fn complete_nevertheless(exposed: &[Exposed<'_, '_>]) -> Vec<String> {
     complete
 }
 
-/// The same as a sentence.
+/// The variants that complete nevertheless, as a sentence.
 fn completing(exposed: &[Exposed<'_, '_>]) -> String {
     let complete = complete_nevertheless(exposed);
     match (complete.is_empty(), exposed.len()) {

@@ -228,7 +228,7 @@ fn drawn_constants_give_the_total_interval_and_the_number_of_draws() {
         Wave::new("two", 50, 0),
     ]));
     results.draws = results.tables.runs.clone();
-    // In four of six draws, `two` is faster.
+    // `two` is faster in four of six draws.
     for run in &mut results.draws {
         if run.variant == "one" && run.replicate < 4 {
             run.reachable_ready_s = Some(1e6);

@@ -1,4 +1,4 @@
-//! The line `time`: when the targets are ready, with the interval of one further rollout, and who is late.
+//! The line `time`: the time at which the targets are ready, with a prediction interval, and the late targets.
 
 use super::ranking::{share_of_most, time_before_late};
 use super::sentence::{ShownInterval, completion};
@@ -50,7 +50,7 @@ pub(super) fn headline(variant: &VariantResults<'_>) -> Option<f64> {
     }
 }
 
-/// The same in words. Without a median, most draws or runs do not complete.
+/// The headline's time in words. Without a median, most draws or runs do not complete.
 pub(super) fn headline_text(variant: &VariantResults<'_>) -> String {
     match headline(variant) {
         Some(took) => time(took),

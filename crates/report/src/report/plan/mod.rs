@@ -405,7 +405,7 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
 const RARE_EVENTS: &str =
     ", for events in at least 5% of the runs; rarer ones may not have occurred";
 
-/// How many runs an exhaustive search takes compared with those of a plan. A plan takes more than a search with few
+/// Compares the number of runs of an exhaustive search with that of a plan. A plan takes more than a search with few
 /// replicates, since it confirms its answer.
 fn compared_effort(exhaustive: u64, own: u64) -> String {
     let times = exhaustive as f64 / own.max(1) as f64;

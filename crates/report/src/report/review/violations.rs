@@ -18,9 +18,9 @@ pub(super) struct ViolationReview {
     pub(super) limit: String,
     /// The variant in the new version.
     pub(super) variant: String,
-    /// Its value and runs: `27 pulls; 6 of 6 runs outside the limit`.
+    /// The variant's value and runs: `27 pulls; 6 of 6 runs outside the limit`.
     pub(super) value: String,
-    /// Whether its runs are too few to decide.
+    /// Whether the runs are too few to decide.
     pub(super) is_undecided: bool,
     /// Value and runs of the old version, which violates the same limit. `None`: the violation is new.
     pub(super) before: Option<String>,

@@ -95,10 +95,10 @@ fn tasks(tasks: &[StageTask]) -> Vec<String> {
     texts
 }
 
-/// What becomes of the tasks of a stage without clusters. Empty without tasks.
+/// Describes the handling of the tasks of a stage without clusters. Empty if the stage has no tasks.
 ///
-/// By `pkg/controllers/updaterun/execution.go` of kubefleet-dev/kubefleet: v0.3.1 waits for them as in every stage, and
-/// e160c1c skips the stage.
+/// Source: `pkg/controllers/updaterun/execution.go` of kubefleet-dev/kubefleet. v0.3.1 waits for the tasks as in every
+/// stage, and e160c1c skips the stage.
 fn tasks_of_empty(stage: &StageExplanation, behaviour: RunBehaviour) -> String {
     let mut waits = Vec::new();
     for (when, tasks) in [
