@@ -61,7 +61,7 @@ pub(crate) struct ClusterState {
     pub(crate) repairs_due: u32,
     /// The gaps of the cluster's link, starting at its first pull.
     pub gaps: Option<Box<GapProcess>>,
-    /// The state of its outage process, if it has one.
+    /// The state of the cluster's outage process, if it has one.
     pub outage: ProcessState,
     pub agent: Agent,
     pub workloads: Vec<WorkloadState>,
@@ -95,11 +95,12 @@ pub struct ClusterFacts {
     pub transferring: SimDuration,
     /// Time since `begun` without downloads, while images are unpacked or written.
     pub unpacking: SimDuration,
-    /// Time from then on in which pulls wait after HTTP 429, and nothing is downloaded or unpacked.
+    /// Time since `begun` in which pulls wait after HTTP 429, and nothing is downloaded or unpacked.
     pub throttled: SimDuration,
-    /// The same after HTTP 503, or without a response.
+    /// Time since `begun` in which pulls wait after HTTP 503, or without a response, and nothing is downloaded
+    /// or unpacked.
     pub unavailable: SimDuration,
-    /// The same for the kubelet, with no pull in progress.
+    /// Time since `begun` in which pods wait for the kubelet, and no pull is in progress.
     pub held_by_kubelet: SimDuration,
     /// Time until the instruction was sent, after the cluster was offline.
     pub instruction_waited: SimDuration,
@@ -198,13 +199,13 @@ impl ClusterState {
         }
     }
 
-    /// A request or a pod waits before it tries again.
+    /// Counts a request or a pod that waits before its next try.
     pub(crate) fn pull_waits(&mut self, wait: PullWait, now: SimTime) {
         self.spend(now);
         self.waits_now.begin(wait);
     }
 
-    /// That wait is over.
+    /// Counts the end of a wait.
     pub(crate) fn pull_goes_on(&mut self, wait: PullWait, now: SimTime) {
         self.spend(now);
         self.waits_now.end(wait);
@@ -219,7 +220,7 @@ impl ClusterState {
         meter.pull_begins(self.pulls_now == 1);
     }
 
-    /// An image pull ends on one of its nodes, with its waits.
+    /// Counts the end of a pull on one of the nodes, and the end of the pull's waits.
     pub(crate) fn pull_ends(&mut self, now: SimTime, waits: PullWaits, meter: &mut Meter) {
         self.spend(now);
         self.waits_now.end_all(waits);
@@ -373,8 +374,8 @@ impl World<'_> {
         })
     }
 
-    /// By workload: since when it is ready on the new revision in each of these clusters. `None`: not in all. Only of a
-    /// world with several workloads.
+    /// Returns, for each workload, the time since when it is ready on the new revision in all of these clusters.
+    /// `None`: it is not ready in all of them. Empty for a single workload.
     #[must_use]
     pub fn workloads_ready(&self, clusters: &[ClusterId]) -> Vec<Option<SimTime>> {
         let mut ready = vec![Some(SimTime::ZERO); self.spec.workloads.len()];

@@ -45,7 +45,7 @@ pub(crate) enum Chain {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueuedPull {
     pub(crate) pod: PodId,
-    /// When its kubelet asked for the image.
+    /// The time at which the kubelet requested the image.
     pub(crate) asked: SimTime,
 }
 
