@@ -12,7 +12,7 @@ use crate::common::folder_with;
 
 /// What one experiment shows under one set of rules.
 pub(super) struct ShownSetup {
-    /// Why it is refused, as `fleetsim check` prints it.
+    /// The reason why it is refused, as `fleetsim check` prints it.
     refused: Option<String>,
     pub(super) explanation: StrategyExplanation,
     notes: Vec<String>,

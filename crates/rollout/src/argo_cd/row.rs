@@ -47,7 +47,7 @@ impl RolloutStatus {
     ];
 }
 
-/// Why a row has its status: one name for each message of the product.
+/// The reason why a row has its status: one name for each message of the product.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, thiserror::Error)]
 pub enum Message {
     /// An empty message.

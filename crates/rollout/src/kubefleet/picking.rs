@@ -172,7 +172,7 @@ pub struct PickedMembers {
     pub tainted: Vec<usize>,
 }
 
-/// Why the picked clusters cannot be determined.
+/// The reason why the picked clusters cannot be determined.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{reason}")]
 pub struct NotPicked {

@@ -39,7 +39,7 @@ pub struct BundleSummary {
 /// The bundle's status as a pass writes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BundleStatus {
-    /// Why the pass failed. A failed pass changed nothing, and all other fields are meaningless.
+    /// The reason why the pass failed. A failed pass changed nothing, and all other fields are meaningless.
     pub error: Option<StrategyError>,
     /// Number of unavailable deployments of all targets, including those updated in this pass.
     pub unavailable: i64,

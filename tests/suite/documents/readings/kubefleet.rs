@@ -173,7 +173,7 @@ pub(in crate::documents) fn begins(shown: &ShownSetup) -> String {
     }
 }
 
-/// Why a run has failed.
+/// Returns why a run has failed.
 pub(in crate::documents) fn failed(shown: &ShownSetup) -> String {
     let held = shown.run().run.held();
     if held.contains("failed") {

@@ -278,8 +278,8 @@ fn unfinished(candidate: &Candidate) -> Option<String> {
     ))
 }
 
-/// Why a candidate is excluded, with the statistic of the limit and the runs: `exceeds peak_pulls_p95 < 200 (212
-/// pulls; 3 of 10 runs exceed it)`.
+/// Returns why a candidate is excluded, with the statistic of the limit and the runs: `exceeds peak_pulls_p95 < 200
+/// (212 pulls; 3 of 10 runs exceed it)`.
 fn failing(plan: &PlanRecord, candidate: &Candidate) -> String {
     if candidate.standing == CandidateStatus::Unfinished {
         let rule = blocked_by(&candidate.reason);
