@@ -4,7 +4,7 @@
 
 use super::common::{fleetsim, folder_with, text};
 
-/// What `run` prints for an experiment, as one line. The exit code may be that of a missed limit.
+/// Returns the output of `run` for an experiment, as one line. The exit code may be that of an exceeded limit.
 fn said(experiment: &str) -> String {
     let home = folder_with(&[("question.yaml", experiment)]);
     let out = fleetsim(home.path())

@@ -37,7 +37,7 @@ const PRODUCTS: [(&str, &str); 7] = [
     ("baselines", "batches: {size: 5}"),
 ];
 
-/// The name of a failure in the table: the word of an experiment, if it has one.
+/// Returns the name of a failure in the table: its keyword in experiments, if it has one.
 const fn name(failure: ApplyFailure) -> &'static str {
     match failure {
         ApplyFailure::Rejected => "rejected",
@@ -86,7 +86,7 @@ fn rows() -> Vec<FailureRow> {
     lines.map(row).collect()
 }
 
-/// A run in which the applies fail so, or the error of the experiment.
+/// Returns a run in which the applies fail in this way, or the error of the experiment.
 fn update(strategy: &str, apply: &str) -> Result<RunRecord, String> {
     let text = format!(
         "name: failures
@@ -114,7 +114,7 @@ strategies:
     }
 }
 
-/// The parts of a cell that are code: what the product prints.
+/// Returns the parts of a cell that are code: texts that the product prints.
 fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
@@ -159,7 +159,7 @@ fn each_kind_of_failure_has_a_row_for_each_product_and_each_row_is_true() {
                 of_kind.next().is_none(),
                 "one row for {kind} under {product}"
             );
-            // An experiment does not name this one: it follows from its pods and a time-out.
+            // Experiments cannot request this failure: it follows from the pods and a time-out.
             if failure != ApplyFailure::NotReady {
                 check_row(row, strategy);
             }

@@ -175,7 +175,8 @@ fn a_violation_that_the_old_version_has_is_named_and_does_not_fail_the_check() {
     );
 }
 
-/// Twenty clusters, some of them offline for good, of which this many may be unavailable.
+/// Writes an experiment with twenty clusters, some of which stay offline. `max_unavailable` of them may be
+/// unavailable.
 fn with_offline(folder: &Path, name: &str, max_unavailable: u32) {
     let experiment = format!(
         "
