@@ -1,12 +1,12 @@
 //! Cron expressions of five fields, as robfig/cron v3.0.1 reads them.
 //!
 //! Follows `Parser.Parse`, `getRange`, `SpecSchedule.Next` and `dayMatches` in its `parser.go` and `spec.go`. A field
-//! is a list of numbers, names, ranges and steps. `?` is `*`, and `N/step` goes on to the largest value. Where the day
-//! of the month and the day of the week are both given, either suffices; a `*` in one of them, also in a list or with
-//! a step of 1, has both required. An expression may begin with `TZ=` or `CRON_TZ=`.
+//! is a list of numbers, names, ranges and steps. `?` means `*`, and `N/step` continues to the largest value. If the
+//! day of the month and the day of the week are both given, either suffices. A `*` in one of them, also in a list or
+//! with a step of 1, makes both required. An expression may begin with `TZ=` or `CRON_TZ=`.
 //!
-//! Left out: `@every`, which no product's windows take, and descriptors such as `@daily`, which Argo CD's parser
-//! refuses.
+//! Left out: `@every`, which no product's windows accept, and descriptors such as `@daily`, which Argo CD's parser
+//! rejects.
 
 use super::zone::{SECONDS_OF_DAY, UnixSeconds, Zone, date_time, day_of_week, midnight};
 

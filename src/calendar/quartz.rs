@@ -2,13 +2,13 @@
 //! month, month, day of the week, and the year if wanted.
 //!
 //! Follows `quartz/cron.go`, `quartz/util.go` and `internal/csm`. Days of the week are 1 (Sunday) to 7, and one of the
-//! two day fields must be `*` or `?`. A time is a state machine of six fields, which moves to its next valid state and
-//! is then taken for a time of the zone. So a time that the clocks skip is moved by Go's `Date`, and a time that
-//! exists twice is found once. Two peculiarities are kept:
-//! - Hours without a limit count up to 59, so `0 0 * ? * MON` also fires at midnight after the Monday.
-//! - A list may name values that the field cannot have.
+//! two day fields must be `*` or `?`. A time is a state machine of six fields, which moves to its next valid state.
+//! The result is interpreted as a clock time of the zone. So Go's `Date` moves a time that the clocks skip, and a time
+//! that exists twice is found once. The module reproduces two peculiarities:
+//! - Hours without a limit count up to 59. So `0 0 * ? * MON` also fires at midnight after the Monday.
+//! - A list may contain values that are invalid for the field.
 //!
-//! Left out: a date that never comes, such as 31 February, keeps the library searching; here it never fires.
+//! Left out: with a date that never comes, such as 31 February, the library searches endlessly. Here it never fires.
 
 use super::quartz_days::{DayField, DayRule};
 use super::quartz_parts::{Moved, QuartzMonth, QuartzPart};

@@ -1,9 +1,9 @@
 //! Time zones as Go's package `time` has them: names, offsets, and times of day that do not exist or exist twice.
 //!
 //! Follows `LoadLocation`, `Location.lookup` and `Date` in Go's `time/zoneinfo.go` and `time/time.go`. A time of day
-//! that the clocks skip or repeat is one of the two possible instants, and which of them depends on the zone: east of
-//! Greenwich, 02:30 in the gap of spring is 03:30 and 02:30 in autumn is the second one; west of it they are 01:30 and
-//! the first.
+//! that the clocks skip or repeat becomes one of the two possible instants, depending on the zone. East of Greenwich,
+//! 02:30 in the gap of spring becomes 03:30, and 02:30 in autumn is the second instant. West of Greenwich, they are
+//! 01:30 and the first instant.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;

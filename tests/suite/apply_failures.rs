@@ -1,9 +1,9 @@
-//! The table of failures in `docs/schedulers.md`: it has a row for each kind of failure under each product, and each
-//! row says what a simulation does.
+//! The table of failures in `docs/schedulers.md` has a row for each kind of failure under each product, and each row
+//! agrees with a simulation.
 //!
-//! Ten clusters are updated, and the apply fails in all of them. A row that is refused is an error of the experiment;
-//! in any other row, the reason of the stall has the words and the rule of the row. Whether a failure is tried again
-//! is seen where only the first apply fails.
+//! Ten clusters are updated, and the apply fails in all of them. For a refused row, the experiment has an error. For
+//! any other row, the reason for the stall has the text and the rule of the row. Experiments in which only the first
+//! apply fails show whether the product tries again.
 
 use fleetsim::results::{RunOutcome, RunRecord};
 use fleetsim::scenario::{Overrides, load};

@@ -1,4 +1,4 @@
-//! Applies that fail under Rancher Fleet, as whole simulations of a small fleet.
+//! Applies that fail under Rancher Fleet, in complete simulations of a small fleet.
 //!
 //! An apply takes 1 s, and its pods answer their probe 180 to 190 s after they start. At most half of the ten clusters
 //! are unavailable at a time. Fleet's source shows that it retries (`docs/schedulers.md`).

@@ -2,9 +2,9 @@
 //! rollouts.
 //!
 //! The proposal describes a change of the set during a rollout: "the existing rollout is abandoned, the application
-//! resources are left in their present state, and the new rollout begins" (argoproj/argo-cd#9437). Acts of people are
-//! such changes: a release changes the template, an edit the strategy, and other labels put applications into other
-//! steps.
+//! resources are left in their present state, and the new rollout begins" (argoproj/argo-cd#9437). Users' actions are
+//! such changes: a release changes the template, an edit changes the strategy, and new labels move applications to
+//! other steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,13 +1,13 @@
 //! Connects the rules of Argo CD's proposed `RollingUpdate` to the simulated world.
 //!
-//! A pass changes the Application objects that are next. Each then syncs by its own policy: its cluster is instructed
-//! when the object is written. The sync succeeds when the cluster reports the revision as applied; the health comes
-//! from the cluster's reports. A change of the sync status or the health starts a pass. Source:
+//! A pass changes the Application objects that are next. Each Application then syncs by its own policy: its cluster is
+//! instructed when the object is written. The sync succeeds when the cluster reports the revision as applied; the
+//! health comes from the cluster's reports. A change of the sync status or the health starts a pass. Source:
 //! `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md` of argoproj/argo-cd at
 //! 37ee0097cf851bc2dd7665fc081bbce61a7e836e.
 //!
-//! A changed set, by its template, its strategy or by labels, abandons the rollout: the next pass goes by the new set.
-//! Under `statuses: documented` the set shows the condition of the text.
+//! A change of the set's template, strategy or labels abandons the rollout, and the next pass follows the new set.
+//! Under `statuses: documented` the set shows the condition that the proposal describes.
 //!
 //! Left out: failed syncs (an offline cluster is instructed when it returns), the duration of the comparison that
 //! begins a sync, and the operation processors. Clusters that are paused or without an agent are never instructed, and

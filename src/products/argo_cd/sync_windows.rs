@@ -4,27 +4,27 @@
 //! - A window has five cron fields as robfig/cron reads them, without descriptors, and a duration. It is active from
 //!   just after the expression fires to just before the duration is over. The expression is read in UTC, on a clock
 //!   that is ahead of UTC by the offset that the window's `timeZone` has now (`scheduleOffsetByTimeZone`). So a change
-//!   of the clocks moves a window at once, also one that is open, and no time is skipped or repeated.
-//! - A window is of an application if one of its lists matches: the application's name, the name or the address of its
-//!   destination, or the destination's namespace; with `andOperator` each list that is there must (`Matches`).
-//! - An active deny window blocks. Without one, an active allow window lets syncs through. With neither, an allow
-//!   window that is not active blocks (`CanSync`). `manualSync` lets only the syncs of users through, of which there
-//!   are none here: a RollingSync's operations are marked as automated, as are those of automated sync.
-//! - `syncOverrun`: an operation goes on in a closed window if the start in `status.operationState` was in an open
-//!   one, provided that all active deny windows, or else all allow windows, have it. When a new operation is looked at
-//!   for the first time, that start is the one of the operation before it (`processRequestedAppOperation` passes the
-//!   application as it was), so that a new operation may begin in a closed window.
+//!   of the clocks moves a window immediately, even an open one, and no time is skipped or repeated.
+//! - A window applies to an application if one of its lists matches the application's name, the name or the address of
+//!   its destination, or the destination's namespace. With `andOperator`, every existing list must match (`Matches`).
+//! - An active deny window blocks syncs. Without one, an active allow window permits them. With neither, an inactive
+//!   allow window blocks them (`CanSync`). `manualSync` permits only users' syncs, which are not simulated: the
+//!   operations of a RollingSync are marked as automated, like those of automated sync.
+//! - `syncOverrun`: an operation continues in a closed window if the start in `status.operationState` was in an open
+//!   window, provided that all active deny windows, or else all allow windows, have this option. At the first check of
+//!   a new operation, the status still has the start of the previous operation (`processRequestedAppOperation` passes
+//!   the old application). So a new operation may begin in a closed window.
 //! - Automated sync begins no operation in a closed window (`Sync prevented by sync window`, `appcontroller.go`); the
-//!   next refresh looks again. An operation that was requested is Running, `Sync operation blocked by sync window`,
-//!   and is looked at again every 30 s (`SyncAppState` in `sync.go`, `appOperationMaxRequeueInterval`). It keeps its
-//!   row.
+//!   next refresh checks again. A requested operation is Running, `Sync operation blocked by sync window`, and is
+//!   checked again every 30 s (`SyncAppState` in `sync.go`, `appOperationMaxRequeueInterval`). It keeps its row.
 //!
-//! Refused: an invalid expression or duration, with which Argo CD would block every sync of the application, and what
-//! `SyncWindow.Validate` refuses. An unknown `timeZone` is UTC, as in the product, with a note.
+//! Rejected: an invalid expression or duration, with which Argo CD would block every sync of the application, and
+//! everything that `SyncWindow.Validate` rejects. An unknown `timeZone` means UTC, as in the product, and adds a note.
 //!
-//! How sure: by reading; the expressions are compared with robfig/cron itself. Left out: windows of global projects;
-//! looks that the events of an application add to those every 30 s; a change of the clocks between the start of an
-//! operation and a look at `syncOverrun`. An operation before the release counts as started in an open window.
+//! Evidence: the product's source; the expressions are compared with robfig/cron itself. Left out: windows of global
+//! projects; checks after events of an application, in addition to those every 30 s; a change of the clocks between
+//! the start of an operation and the evaluation of `syncOverrun`. An operation before the release counts as started in
+//! an open window.
 
 use serde::Deserialize;
 

@@ -5,14 +5,14 @@
 //!
 //! - The work applier applies each manifest; one that the API server refuses is `ManifestApplyFailed`
 //!   (`pkg/controllers/workapplier/apply.go:329`). The Work's Applied is False and its Available is removed
-//!   (`status.go`, `setWorkAppliedCondition`). It looks at no text: all refusals are the same to it.
-//! - The Work is queued again whatever the outcome, by the limiter of its looks: after 5 s, then 2 s, 2.4 s and so on
-//!   up to 15 min while the outcome stays the same (`backoff.go`, `When`). It is retried for ever, and nothing is
-//!   rolled back.
+//!   (`status.go`, `setWorkAppliedCondition`). It does not examine the message: all refusals have the same effect.
+//! - The Work is queued again after every outcome, with the delays of its periodic checks: after 5 s, then 2 s, 2.4 s
+//!   and so on up to 15 min while the outcome stays the same (`backoff.go`, `When`). It is retried indefinitely, and
+//!   nothing is rolled back.
 //! - The binding's Applied is False with the reason `NotAllWorkHaveBeenApplied`, and its `failedPlacements` quote the
 //!   manifest's message (`pkg/controllers/workgenerator/controller.go`, `setBindingStatus`). The binding has failed.
-//! - A staged run keeps the cluster's place, is retried with a back-off, and says after 5 minutes that it is stuck. A
-//!   rolling update counts the binding as not ready, which uses up `maxUnavailable`.
+//! - In a staged run, the cluster keeps its slot. The run is retried with a back-off, and reports after 5 minutes that
+//!   it is stuck. A rolling update counts the binding as not ready, which uses up `maxUnavailable`.
 //! - There are no hooks: a Job is placed like any other object, and Available follows from it.
 //!
 //! Left out: manifests of the Work that were applied although another one was refused, and a status of the Work that is

@@ -15,15 +15,15 @@
 //!   readiness is reported.
 //! - Fleet before 0.15 uses Helm 3, whose rollback text is in the pattern and ends the apply. That is not simulated.
 //!
-//! - Among those texts is the refusal of a field of a StatefulSet that must not change (`Forbidden: updates to … spec
+//! - Among those texts is the rejected change of an immutable field of a StatefulSet (`Forbidden: updates to … spec
 //!   for fields other than … are forbidden`), with `atomic` or without. Then `deployErrToStatus` stores the id as
 //!   applied, with the condition `Installed` False, `Ready` False and no release: the state is `NotReady`, nothing is
 //!   tried again until the id changes (`EnsureInstalled` returns `ErrNoResourceID`), and the cluster is unavailable.
 //!
-//! Left out: the resources that Helm lists before `context deadline exceeded`, the names of webhooks and hooks, and the
-//! other errors that end an apply for good: an invalid manifest or another Kubernetes than the chart requires fail in
-//! the same way as a field that must not change. Of those fields, the selector of a Deployment (`field is immutable`)
-//! is not among the texts, and is a rejection like any other.
+//! Left out: the resources that Helm lists before `context deadline exceeded`, the names of webhooks and hooks, and
+//! the other errors that end an apply permanently: an invalid manifest, or a Kubernetes version that the chart does
+//! not allow, fails in the same way as an immutable field. Of those fields, the selector of a Deployment (`field is
+//! immutable`) is not among the texts, and is a rejection like any other.
 
 use crate::rollout::rancher_fleet::BundleDeployment;
 use crate::units::SimDuration;

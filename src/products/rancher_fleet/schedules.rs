@@ -3,25 +3,24 @@
 //! Follows rancher/fleet at 3b2c622, `internal/cmd/controller/reconciler/{schedule_controller,cronduration_job}.go`,
 //! `internal/cmd/controller/target/{target,matcher/schedulematch}.go` and
 //! `internal/cmd/agent/controller/{bundledeployment,drift}_controller.go`:
-//! - A Schedule has a cron expression of go-quartz, a duration, a location, and targets, which select clusters as the
-//!   entries of a GitRepo do. Its clusters are `scheduled`. A window begins when the expression fires, and ends a
-//!   duration later; the next one is looked for from its end.
-//! - The beginning sets `activeSchedule` of each of its clusters, and the end takes it away, one request a cluster. So
-//!   of several Schedules of one cluster the last event counts: the first window that ends closes the cluster, though
-//!   another one is open.
-//! - A cluster that is scheduled and not active is off schedule (`spec.offSchedule` of its deployment). Passes do not
-//!   look at that: the cluster is told its new id. Its agent applies nothing and reports nothing. An apply that runs
-//!   when the window ends goes on to its end and is reported; what becomes ready later is reported when the next
-//!   window begins.
-//! - A Schedule that is created, or whose clusters change, starts closed. The simulated ones exist since long before
-//!   the release, and their clusters do not change.
-//! - Refused, as Fleet refuses it: an invalid expression or location, and a duration that is not shorter than the time
-//!   from the next beginning to the one after it.
+//! - A Schedule has a cron expression of go-quartz, a duration, a location, and targets, which select clusters like
+//!   the entries of a GitRepo. Its clusters are `scheduled`. A window begins when the expression fires, and lasts for
+//!   the duration. The search for the next window starts at its end.
+//! - The start of a window sets `activeSchedule` of each of its clusters, and the end removes it, with one request for
+//!   each cluster. So if a cluster has several Schedules, the last event counts: the first window that ends closes the
+//!   cluster, even if another one is still open.
+//! - A cluster that is scheduled and not active is off schedule (`spec.offSchedule` of its deployment). Passes ignore
+//!   this: the cluster gets its new id, but its agent applies nothing and reports nothing. An apply in progress at the
+//!   end of the window completes and is reported. Readiness after that is reported when the next window begins.
+//! - A Schedule that is created, or whose clusters change, starts closed. The simulated Schedules were created long
+//!   before the release, and their clusters do not change.
+//! - Rejected, as by Fleet: an invalid expression or location, and a duration that is not shorter than the time
+//!   between the next two window starts.
 //!
-//! How sure: by reading; the expressions are compared with go-quartz itself. Left out: the zone of a controller that
-//! does not run in UTC, which an empty `location` means; the order of two events at the same instant, here that of the
-//! Schedules' names; the requests for the status of the Schedule itself; a label that changes in mid-rollout, which
-//! would move a cluster into or out of a Schedule.
+//! Evidence: the product's source; the expressions are compared with go-quartz itself. Left out: controllers that do
+//! not run in UTC, whose zone would apply to an empty `location`; the product's order of two simultaneous events,
+//! which here follow the order of the Schedules' names; the requests for the status of the Schedule itself; labels
+//! that change during the rollout and would move a cluster into or out of a Schedule.
 
 use serde::Deserialize;
 

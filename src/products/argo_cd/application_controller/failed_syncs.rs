@@ -4,17 +4,18 @@
 //! recorded.
 //!
 //! - An object that is refused, or a webhook that does not answer, fails the attempt (`runTasks` in
-//!   `gitops-engine/pkg/sync/sync_context.go`, "one or more objects failed to apply"). Argo CD looks at no text: a
-//!   field that must not change is refused like any other.
-//! - A hook is a Job whose failure ends the attempt ("one or more synchronization tasks completed unsuccessfully"). The
-//!   attempt frees its processor while the hook runs: `SyncAppState` returns, and news of the Job queue the operation.
-//! - A failed attempt is repeated as `retry` of the operation says: 5 times without it, after 10 s, 20 s and so on up
-//!   to 3 min; the operation is Running meanwhile, and then Failed (`processRequestedAppOperation` in
-//!   `controller/appcontroller.go:1692`). The application stays OutOfSync with the health that it has. Automatic sync
-//!   repeats nothing (`autoSync`, "failed previous sync attempt"), and nothing is rolled back.
-//! - `--sync-timeout` counts from the operation's `startedAt`, over all attempts. It ends a hook and a wait for the
-//!   next attempt at once, and an attempt that applies when that has failed. The operation is Failed and not repeated
-//!   (`appcontroller.go:1615`, and `terminating` at 1693). The default is 0: none.
+//!   `gitops-engine/pkg/sync/sync_context.go`, "one or more objects failed to apply"). Argo CD does not examine the
+//!   message: a change of an immutable field is refused like any other object.
+//! - A hook is a Job whose failure ends the attempt ("one or more synchronization tasks completed unsuccessfully").
+//!   The attempt frees its processor while the hook runs: `SyncAppState` returns, and an event of the Job queues the
+//!   operation.
+//! - A failed attempt is repeated according to the operation's `retry`; without it 5 times, after 10 s, 20 s and so on
+//!   up to 3 min. In the meantime the operation is Running, and then Failed (`processRequestedAppOperation` in
+//!   `controller/appcontroller.go:1692`). The application stays OutOfSync, and its health does not change. Automatic
+//!   sync does not repeat the operation (`autoSync`, "failed previous sync attempt"), and nothing is rolled back.
+//! - `--sync-timeout` counts from the operation's `startedAt`, over all attempts. It immediately ends a hook or a wait
+//!   for the next attempt. An attempt that is applying ends when it has failed. The operation is then Failed and is
+//!   not repeated (`appcontroller.go:1615`, and `terminating` at 1693). The default is 0: none.
 //!
 //! Left out: objects of a failed attempt that were applied before the one that was refused; the phase Terminating,
 //! which lasts for one request; PostSync and SyncFail hooks; the wait of a hook's end for a processor; the condition

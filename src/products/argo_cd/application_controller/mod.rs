@@ -34,10 +34,10 @@
 //! new. Left out therefore: ComparisonError and sync status Unknown of clusters that are gone for longer. Also left
 //! out: several applications in one cluster; hooks and waves, which keep an operation Running between their phases; a
 //! cluster lost in the middle of an attempt; requests of comparisons, which are counted with the syncs; the split of
-//! comparisons into those that resolve the revision anew and those that do not; `selfHeal`, and `retry.refresh`, which
-//! lets a retry take the newest revision.
+//! comparisons into those that resolve the revision again and those that do not; `selfHeal`, and `retry.refresh`,
+//! which lets a retry take the newest revision.
 //!
-//! Syncs that fail in a cluster that answers, and the time-out of a sync, are in `failed_syncs`.
+//! `failed_syncs` has syncs that fail in a cluster that responds, and the time-out of a sync.
 
 mod attempts;
 mod failed_syncs;

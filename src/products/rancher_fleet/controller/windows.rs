@@ -1,9 +1,9 @@
 //! The windows of Schedules in a run: the writes of the schedule controller, and when the bundle controller sees them.
 //!
-//! `schedules.rs` has the rules and their source. The start and the stop of a window each go through the clusters of
-//! the Schedule, in the order of their names, with one patch of a status after the other; a cluster that is as it
-//! should be costs none. The bundle controller sees each patch a watch delay later, and makes a pass for it, which
-//! writes `spec.offSchedule`.
+//! `schedules.rs` has the rules and their source. At the start and the end of a window, the schedule controller visits
+//! the clusters of the Schedule in the order of their names, and patches one status after the other. A cluster with
+//! the right status needs no patch. The bundle controller sees each patch a watch delay later, and starts a pass,
+//! which writes `spec.offSchedule`.
 
 use std::sync::Arc;
 

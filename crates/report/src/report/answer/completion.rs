@@ -1,8 +1,8 @@
-//! The answer to the question which variant completes first, or which setting to use.
+//! The answer for a completed rollout: the variant that completes first, or the setting to use.
 //!
-//! The verdict depends on what was asked. With limits it is the fastest variant that meets all of them. For settings
-//! of one strategy, some of which fill the registry's link, it is the fastest that leaves room. Otherwise it is the
-//! fastest. A variant whose claim holds in at most half of the draws of the constants is not called the answer.
+//! The verdict depends on the question. With limits, it is the fastest variant that meets all of them. For settings of
+//! one strategy, some of which fill the registry's link, it is the fastest that leaves room. Otherwise it is the
+//! fastest. A variant for which this holds in at most half of the draws of the constants is not named as the answer.
 
 use super::asked::Asked;
 use super::decisions::{Decision, DecisionRule};

@@ -1,7 +1,7 @@
 //! The load of places other than the registry: mirrors, caches, the links of regions, and peers.
 //!
-//! `registries.csv` has a row for each of them in each run. A place that is full is named; the others are counted with
-//! what they send.
+//! `registries.csv` has a row for each of them in each run. The text names a place that is full, and counts the others
+//! with the bytes that they send.
 
 use itertools::Itertools;
 

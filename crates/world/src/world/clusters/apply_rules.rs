@@ -1,4 +1,4 @@
-//! How an agent handles a failed apply: how long the agent waits for the workloads, whether it rolls back, and when it
+//! An agent's rules for a failed apply: the time for which it waits for the workloads, whether it rolls back, and its
 //! retries. Each product has its own rules, with their sources, in its folder.
 
 #[cfg(any(test, feature = "schema"))]

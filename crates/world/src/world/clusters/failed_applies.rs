@@ -8,10 +8,10 @@
 //! [`crate::world::ApplyRetry`] specifies. If it has received another instruction in the meantime, it applies that
 //! immediately.
 //!
-//! An apply that fails for ever is tried once by an agent: nobody would see another try. A cluster that is cut off
-//! tries again when it is back. A management cluster that itself applies
-//! ([`crate::world::ApplyRetry::ByController`]) decides on further tries, hears of each failure, and can break an apply
-//! off.
+//! An agent tries an apply that fails permanently only once, because further tries would have no visible effect. A
+//! cluster that is cut off tries again when it is back. A management cluster that applies by itself
+//! ([`crate::world::ApplyRetry::ByController`]) decides about further tries, receives a report of each failure, and
+//! can abort an apply.
 //!
 //! Left out: objects of a rejected apply that the API server had accepted before, hooks that run after the apply, the
 //! time that requests of a rollback take, and failures that end by themselves at some time of day.

@@ -1,12 +1,12 @@
 //! The causes of waits during which a cluster's pulls make no progress.
 //!
 //! Each moment of a cluster counts once, for the first of these that holds: a download, unpacking, a wait after HTTP
-//! 429, a wait for a registry that does not serve (503 or no response), any other pull in progress, and a pod that its
-//! kubelet holds back. So a wait counts only while no bytes move, and the parts of the time add up
+//! 429, a wait for an unavailable registry (503 or no response), any other pull in progress, and a pod that its
+//! kubelet delays. So a wait counts only while no bytes move, and the parts of the time add up
 //! ([`super::super::clusters::cluster`]).
 //!
 //! A wait begins with a refusal and ends with the next try: between two tries of a request, between two tries to
-//! connect, and while a pod backs off. A back-off belongs to what failed the pull before.
+//! connect, and while a pod backs off. A back-off has the cause of the failed pull before it.
 //!
 //! Left out: the kubelet's queue of pulls, behind which another pull of the node is always in progress, and downloads
 //! that stall, which stay downloads until the runtime gives up.

@@ -1,12 +1,12 @@
 //! The load of every link that does not belong to a registry: regions, mirrors, caches and peers.
 //!
-//! A transfer's bytes count for each of these that sends, takes or carries them, when the transfer ends. So what the
-//! registries send is what caches and seeds take in and what goes to nodes directly, and what nodes receive beyond that
-//! is what mirrors, caches and peers send ([`World::assert_bytes_are_conserved`]).
+//! At the end of a transfer, its bytes count for each link that sends, receives or carries them. So the registries
+//! send the bytes that caches and seeds receive, and the bytes that go to nodes directly. All other bytes that nodes
+//! receive come from mirrors, caches and peers ([`World::assert_bytes_are_conserved`]).
 //!
-//! The meters follow the rates of regions, mirrors and caches of regions at every change, as those of registries. There
-//! is nothing to follow in a world without them. The link of a cache inside a cluster or a cell carries only transfers
-//! of that cache, so it is looked at when one of these begins or ends.
+//! The meters follow the rates of regions, mirrors and caches of regions at every change, like those of registries. A
+//! world without these links needs no meters. The link of a cache inside a cluster or a cell carries only transfers of
+//! that cache, so its load is updated when one of these begins or ends.
 //!
 //! Left out: rates of peers, and of more links than [`MOST_METERED`]. Only their bytes are counted.
 
@@ -21,7 +21,7 @@ use crate::world::transfers::links::Destination;
 use crate::world::transfers::payload::{Payload, Sender, Transfer};
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 
-/// Links whose rates are followed at every change; each change costs a look at all of them.
+/// Maximum number of links whose rates are followed at every change. Each change examines all of them.
 const MOST_METERED: usize = 64;
 
 /// The owner of a link, or of several links of a kind.
