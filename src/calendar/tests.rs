@@ -41,7 +41,7 @@ fn next_times(library: &str, text: &str, name: &str, start: UnixSeconds) -> Vec<
 }
 
 #[test]
-fn next_times_are_those_of_the_libraries() {
+fn next_times_equal_those_of_the_libraries() {
     let mut compared = 0;
     for line in RECORDED.lines() {
         let parts: Vec<&str> = line.split('|').collect();
@@ -57,7 +57,7 @@ fn next_times_are_those_of_the_libraries() {
 }
 
 #[test]
-fn invalid_expressions_are_refused_in_the_words_of_the_libraries() {
+fn invalid_expressions_are_refused_with_the_messages_of_the_libraries() {
     let mut compared = 0;
     for line in RECORDED.lines() {
         let parts: Vec<&str> = line.splitn(3, '|').collect();
@@ -165,7 +165,7 @@ fn fits(at: UnixSeconds, minute: i64, hours: &str, weekdays: &str) -> bool {
 }
 
 #[test]
-fn zones_come_from_the_database_and_their_case_counts() {
+fn zones_come_from_the_database_and_their_names_are_case_sensitive() {
     assert!(Zone::load("Europe/Berlin").is_some());
     assert!(Zone::load("europe/berlin").is_none());
     assert!(Zone::load("Mars/Olympus").is_none());

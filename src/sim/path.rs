@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_of_pulls_and_messages_are_parts_of_their_own_and_all_parts_add_up() {
+    fn waits_of_pulls_and_messages_are_separate_parts_and_all_parts_add_up() {
         // Released and instructed at 10, begins at 30, settled at 80, seen at 100.
         let waiting = ClusterFacts {
             throttled: SimDuration::from_secs(5),

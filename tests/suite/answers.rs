@@ -53,7 +53,7 @@ strategies:
 }
 
 #[test]
-fn a_limit_of_requests_is_named_and_more_at_once_is_slower() {
+fn a_limit_on_requests_is_named_and_more_concurrent_updates_are_slower() {
     let answer = said(
         "
 name: requests

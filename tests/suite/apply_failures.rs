@@ -144,7 +144,7 @@ fn check_row(row: &FailureRow, strategy: &str) {
 }
 
 #[test]
-fn each_kind_of_failure_has_a_row_for_each_product_and_each_row_is_true() {
+fn each_kind_of_failure_has_a_row_for_each_product_and_each_row_agrees_with_a_simulation() {
     let rows = rows();
     for (product, strategy) in PRODUCTS {
         for failure in ApplyFailure::ALL {
@@ -176,7 +176,7 @@ fn each_kind_of_failure_has_a_row_for_each_product_and_each_row_is_true() {
 }
 
 #[test]
-fn a_product_that_cannot_have_a_failure_says_what_to_write_instead() {
+fn an_impossible_failure_is_refused_with_a_replacement() {
     let of = |product: &str| {
         let (_, strategy) = PRODUCTS
             .iter()

@@ -105,7 +105,7 @@ fn a_rejected_sync_is_repeated_five_times_and_holds_its_step() {
 }
 
 #[test]
-fn each_kind_of_failure_has_the_products_words_and_nothing_is_rolled_back() {
+fn each_kind_of_failure_has_the_products_message_and_nothing_is_rolled_back() {
     for (kind, words) in [
         ("rejected", "reason: admission webhook denied the request"),
         (
@@ -173,7 +173,7 @@ fn a_hook_occupies_no_processor_and_a_webhook_does() {
 }
 
 #[test]
-fn a_time_out_ends_a_hook_at_once_and_is_not_repeated() {
+fn a_time_out_ends_a_hook_immediately_and_is_not_repeated() {
     let hangs = "[{clusters: [canary-03], kind: hook, after: 30m}]";
     let record = update(STEPS, "syncTimeout: 5m", hangs);
     assert_eq!(record.run.outcome, RunOutcome::Stalled);
@@ -188,7 +188,7 @@ fn a_time_out_ends_a_hook_at_once_and_is_not_repeated() {
 }
 
 #[test]
-fn a_time_out_counts_over_all_attempts_and_waits_for_one_that_applies() {
+fn a_time_out_covers_all_attempts_and_waits_for_an_attempt_that_is_applying() {
     // Attempts begin after 0, 11 and 32 s; the next would begin after 73 s.
     let record = update(
         STEPS,
@@ -214,7 +214,7 @@ fn a_time_out_counts_over_all_attempts_and_waits_for_one_that_applies() {
 }
 
 #[test]
-fn a_set_without_steps_leaves_a_failed_application_alone() {
+fn a_set_without_steps_does_not_touch_a_failed_application() {
     let record = update(
         "autoSync: true",
         "",
@@ -231,7 +231,7 @@ fn a_set_without_steps_leaves_a_failed_application_alone() {
 }
 
 #[test]
-fn retries_without_a_limit_of_what_always_fails_do_not_keep_a_run_alive() {
+fn endless_retries_of_a_permanent_failure_do_not_keep_a_run_alive() {
     let strategy = "generate: false\n      file: applicationset.yaml";
     let record = update(strategy, "", "[{clusters: [prod-05], kind: rejected}]");
     assert_eq!(record.run.outcome, RunOutcome::Stalled);

@@ -197,7 +197,7 @@ strategies: {{a: {{rancherFleet: {{maxUnavailable: {max_unavailable}}}}}}}
 }
 
 #[test]
-fn unfinished_runs_of_both_versions_are_said() {
+fn unfinished_runs_of_both_versions_are_reported() {
     let home = folder_with(&[]);
     with_offline(home.path(), "before.yaml", 1);
     with_offline(home.path(), "after.yaml", 2);

@@ -260,7 +260,7 @@ fn partitions_have_the_documented_sizes() {
 }
 
 #[test]
-fn clusters_in_no_partition_are_left_out_and_hold_the_shipped_rollout_alone() {
+fn clusters_in_no_partition_are_left_out_and_block_only_the_shipped_rollout() {
     let staging = "partitions: [
       {name: demoRollout, maxUnavailable: 10%, clusterSelector: {matchLabels: {env: staging}}}]";
     let documented = run(50, "initial", "documented", staging);

@@ -44,7 +44,7 @@ fn took(record: &RunRecord, name: &str) -> f64 {
 }
 
 #[test]
-fn clusters_that_reject_their_work_keep_their_places_and_are_named() {
+fn clusters_that_reject_their_work_keep_their_slots_and_are_named() {
     let words = "Applied is False on c-02, c-04 (Failed to apply the manifest (error: an error is returned by the \
                  API server: admission webhook denied the request))";
     for strategy in [STAGED, ROLLING] {
@@ -90,7 +90,7 @@ fn failing_clusters_use_up_the_limit_of_both_kinds_of_rollout() {
 }
 
 #[test]
-fn a_failed_apply_is_tried_again_at_the_looks_of_the_agent() {
+fn a_failed_apply_is_tried_again_at_the_checks_of_the_agent() {
     for strategy in [STAGED, ROLLING] {
         let record = update(
             strategy,

@@ -150,7 +150,7 @@ fn the_native_scheduler_instructs_clusters_in_the_order_of_the_products_own_cont
 /// Compares Argo CD's own ApplicationSet controller with the native one for three failures: a permanent one, a
 /// temporary one, and a failing hook.
 #[test]
-fn argo_cds_own_controller_goes_on_as_the_native_one_after_failed_syncs() {
+fn argo_cds_own_controller_continues_like_the_native_one_after_failed_syncs() {
     let Some(programs) = programs() else { return };
     let times = |choice: &str| {
         let strategies =

@@ -69,7 +69,7 @@ fn a_quota_of_pulls_is_a_wait_for_the_limit() {
 }
 
 #[test]
-fn an_outage_of_the_registry_is_a_wait_for_it() {
+fn an_outage_of_the_registry_counts_as_a_wait_for_it() {
     let run = storm(
         TWENTY,
         "{egress: 10 Gbit/s, windows: [{from: 0 s, for: 4 min, down: true}]}",
@@ -82,7 +82,7 @@ fn an_outage_of_the_registry_is_a_wait_for_it() {
 }
 
 #[test]
-fn a_registry_that_is_full_is_a_wait_for_it() {
+fn requests_to_a_full_registry_count_as_a_wait_for_it() {
     let run = storm(
         "{name: \"n-{001..100}\", nodes: 1, downlink: 1 Gbit/s, rtt: 2 ms}",
         "{preset: harbor-small, egress: 100 Mbit/s, connections: {max: 10}}",
@@ -212,7 +212,7 @@ fn the_link_of_a_region_that_binds_is_busy_in_the_table() {
 }
 
 #[test]
-fn mirrors_send_what_their_regions_pull() {
+fn mirrors_send_the_pulls_of_their_regions() {
     let run = storm(
         REGIONAL,
         "{egress: 1 Gbit/s}",

@@ -114,7 +114,7 @@ fn fleet(starts_at: &'static str, windows: String) -> WindowStory {
 
 /// 20:00 in Berlin; the window opens at 22:00 there.
 #[test]
-fn fleet_tells_a_cluster_outside_of_its_window_and_the_limit_is_used_up() {
+fn fleet_instructs_a_cluster_outside_its_window_and_the_limit_is_used_up() {
     let record = fleet(
         "2026-03-27 20:00 Europe/Berlin",
         schedule("nights", "0 0 22 * * ?", "2h", "Europe/Berlin"),
@@ -136,7 +136,7 @@ fn fleet_tells_a_cluster_outside_of_its_window_and_the_limit_is_used_up() {
 
 /// 22:00 in New York is 02:00 UTC, seven hours after 20:00 in Berlin.
 #[test]
-fn a_schedule_has_the_time_of_its_own_location() {
+fn a_schedule_follows_the_time_of_its_own_location() {
     let record = fleet(
         "2026-03-27 20:00 Europe/Berlin",
         schedule("nights", "0 0 22 * * ?", "2h", "America/New_York"),
@@ -157,7 +157,7 @@ fn a_schedule_follows_the_clocks_when_they_change() {
 }
 
 #[test]
-fn a_window_that_is_open_at_the_start_holds_nothing() {
+fn a_window_that_is_open_at_the_start_blocks_no_cluster() {
     let record = fleet(
         "2026-03-27 23:00 Europe/Berlin",
         schedule("nights", "0 0 22 * * ?", "2h", "Europe/Berlin"),
@@ -171,7 +171,7 @@ fn a_window_that_is_open_at_the_start_holds_nothing() {
 /// The window ends at midnight, two minutes after the start, and the pods become ready after three. Fleet sees this
 /// when the next window opens, at 22:00: 22 h and 2 min after the start.
 #[test]
-fn what_becomes_ready_after_the_window_is_seen_in_the_next_one() {
+fn readiness_after_a_window_is_seen_in_the_next_window() {
     let mut story = fleet(
         "2026-03-27 23:58 Europe/Berlin",
         schedule("nights", "0 0 22 * * ?", "2h", "Europe/Berlin"),
@@ -199,7 +199,7 @@ fn the_first_of_two_windows_that_ends_closes_the_cluster() {
 }
 
 #[test]
-fn a_rollout_that_waits_for_a_window_behind_the_horizon_says_when_it_opens() {
+fn a_rollout_that_waits_for_a_window_after_the_horizon_reports_when_the_window_opens() {
     let mut story = fleet(
         "2026-03-28 12:00 Europe/Berlin",
         schedule("fridays", "0 0 22 ? * FRI", "2h", "Europe/Berlin"),
@@ -282,7 +282,7 @@ const REFRESH: f64 = 310.0;
 
 /// In Berlin 18:00 to 22:00, two hours after the start.
 #[test]
-fn a_deny_window_puts_automated_sync_off() {
+fn a_deny_window_delays_automated_sync() {
     let deny = "- {kind: deny, schedule: '0 18 * * *', duration: 4h, applications: ['*'], timeZone: Europe/Berlin}";
     let record = argo_cd("2026-03-27 20:00 Europe/Berlin", deny).play();
     assert_eq!(record.run.outcome, RunOutcome::Complete);
@@ -307,7 +307,7 @@ fn an_allow_window_blocks_all_times_outside_of_it() {
 /// 01:30 UTC. From then on they are two hours ahead, and the window is open from 00:30 to 01:30 UTC. So it opens
 /// immediately at 01:00 UTC, three hours after the start.
 #[test]
-fn a_change_of_the_clocks_moves_a_sync_window_at_once() {
+fn a_change_of_the_clocks_moves_a_sync_window_immediately() {
     let allow = "- {kind: allow, schedule: '30 2 * * *', duration: 1h, applications: ['*'], timeZone: Europe/Berlin}";
     let record = argo_cd("2026-03-28 23:00 Europe/Berlin", allow).play();
     assert_applied(&record, "c-1", 3.0 * 3_600.0, REFRESH);
@@ -335,7 +335,7 @@ const ROLLING: &str = "
 
 /// A requested operation is Running and blocked, and is checked every 30 s. Its row keeps the second step closed.
 #[test]
-fn a_blocked_operation_keeps_its_row_and_goes_on_when_the_window_ends() {
+fn a_blocked_operation_keeps_its_row_and_continues_when_the_window_ends() {
     let deny = "- {kind: deny, schedule: '0 18 * * *', duration: 4h, clusters: ['c-*'], timeZone: Europe/Berlin}";
     let mut story = argo_cd("2026-03-27 20:00 Europe/Berlin", deny);
     story.strategy = ROLLING;
@@ -352,7 +352,7 @@ fn a_blocked_operation_keeps_its_row_and_goes_on_when_the_window_ends() {
 }
 
 #[test]
-fn a_window_behind_the_horizon_is_named_with_the_products_message() {
+fn a_window_after_the_horizon_is_named_with_the_products_message() {
     let allow = "- {kind: allow, schedule: '0 22 * * fri', duration: 2h, applications: ['*']}";
     let record = argo_cd("2026-03-28 12:00", allow).play();
     assert_eq!(record.run.targets_done, 0);
@@ -399,7 +399,7 @@ fn sync_windows_that_cannot_be_read_are_refused() {
 
 /// The windows of a strategy are one line of its explanation.
 #[test]
-fn explanations_say_who_has_windows_and_when_the_first_opens() {
+fn explanations_name_the_targets_with_windows_and_when_the_first_window_opens() {
     let nights = schedule("nights", "0 0 22 * * ?", "2h", "Europe/Berlin");
     let deny = "- {kind: deny, schedule: '0 18 * * *', duration: 4h, clusters: ['c-*'], timeZone: Europe/Berlin}";
     for (story, line) in [

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_text_that_looks_like_a_formula_gets_quotes() {
+    fn only_text_that_looks_like_a_formula_is_quoted() {
         let csv = "name,x\n=1+1,-5\n+a,+1e9\n@x,\"=a,\"\"b\"\"\"\n-b-,a=b\n\"\n=c\",-inf\n";
         let expected = "name,x\n\"=1+1\",-5\n\"+a\",+1e9\n\"@x\",\"=a,\"\"b\"\"\"\n\"-b-\",a=b\n\"\n=c\",-inf\n";
         for size in [1, 2, 3, 7, csv.len()] {

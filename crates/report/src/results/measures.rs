@@ -353,7 +353,7 @@ measures! {
     passes: u64 => Passes, "passes", Neutral;
     /// Targets that passes decided to move to the new revision.
     promotions: u64 => Promotions, "targets", Neutral;
-    /// Most targets that one pass decided to move.
+    /// Maximum number of targets that one pass decided to move.
     peak_promotions_per_pass: u64 => PeakPromotionsPerPass, "targets", Neutral;
     /// Events that the engine processed, without those that only check a limit.
     events: u64 => Events, "events", Neutral;

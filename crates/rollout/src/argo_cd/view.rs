@@ -106,7 +106,7 @@ pub enum SyncStatus {
 pub enum Health {
     /// Healthy.
     Healthy,
-    /// Not healthy yet.
+    /// The application is not healthy yet.
     Progressing,
     /// Unhealthy.
     Degraded,

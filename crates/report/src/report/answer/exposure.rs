@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_constants_say_in_how_many_draws_the_fewest_are_the_fewest() {
+    fn the_answer_gives_the_number_of_draws_in_which_a_variant_exposes_the_fewest() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let path = "release.defect";
         let strategies =

@@ -497,7 +497,7 @@ mod effort_tests {
     use super::compared_effort;
 
     #[test]
-    fn an_effort_is_compared_in_words_that_match_its_numbers() {
+    fn the_words_that_compare_efforts_match_their_numbers() {
         let cases = [
             (360, 129, ", 2.8 times as many"),
             (100, 100, ", as many"),

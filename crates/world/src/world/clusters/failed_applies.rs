@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_looks_applies_again_at_its_looks() {
+    fn a_polling_agent_applies_again_at_its_checks() {
         let agent = AgentSpec {
             readiness: ReadinessSpec::Looks(LookSpec::KUBEFLEET),
             applies: ApplyRules {
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_that_applies_hears_of_each_failure_and_decides_on_the_next_attempt() {
+    fn a_controller_that_applies_receives_each_failure_and_decides_about_the_next_attempt() {
         let mut world = world(ReleaseKind::Update, 1);
         world.faults.apply = vec![fault(ApplyFailure::Rejected, Some(2))];
         let agent = AgentSpec {

@@ -77,7 +77,7 @@ fn in_region(world: &mut WorldSpec, bandwidth: f64) {
 }
 
 #[test]
-fn links_dominate_by_what_crosses_them() {
+fn the_bytes_that_cross_a_link_determine_whether_it_dominates() {
     let mut registry = daemon_set_world();
     registry.registry.egress = rate(10e6);
     // 6 nodes, 100 MB each, at 10 MB/s.
@@ -192,7 +192,7 @@ fn an_update_needs_the_new_layers_and_workloads_share_them() {
 }
 
 #[test]
-fn quotas_and_buckets_let_a_part_through_at_once() {
+fn quotas_and_buckets_admit_a_part_immediately() {
     let mut quota = daemon_set_world();
     quota.registry.pull_quota = Some(PullQuota {
         pulls: 2,

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_above_the_kubelets_rate_is_held_back_once_nothing_else_moves() {
+    fn a_pod_above_the_kubelets_rate_counts_as_waiting_once_nothing_else_progresses() {
         let mut world = bare_world(1);
         world.node.serialize_image_pulls = Some(false);
         (world.node.registry_pull_qps, world.node.registry_burst) = (1, 1);

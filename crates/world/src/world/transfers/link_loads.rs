@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn the_link_of_a_region_carries_what_its_clusters_pull_and_is_full_as_long_as_that_takes() {
+    fn the_link_of_a_region_carries_the_pulls_of_its_clusters_and_is_full_in_the_meantime() {
         assert_eq!(
             loads(&regional(10.0)),
             [(LinkOwner::Region(0), 2 * LAYER, 2 * LAYER, Some(20))]
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_sends_what_its_region_pulls_and_the_link_of_the_region_carries_nothing() {
+    fn a_mirror_sends_the_pulls_of_its_region_and_the_link_of_the_region_carries_no_bytes() {
         let mut world = regional(10.0);
         world.distribution.mirrors.push(MirrorSpec {
             region_name: String::new(),
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_of_a_region_takes_in_what_it_lacks_and_sends_each_pull() {
+    fn a_cache_of_a_region_receives_missing_blobs_and_sends_each_pull() {
         let rows = loads(&cached(regional(1000.0), CachePlace::Region, 50.0));
         let (owner, taken, sent, busy) = rows[1];
         assert_eq!((owner, sent), (LinkOwner::RegionalCache(0), 2 * LAYER));
