@@ -127,7 +127,7 @@ strategies:
 "
         )
     };
-    let waits = "KubeFleet 0.3 waits for its tasks all the same: TimedWait 1h after it";
+    let waits = "KubeFleet 0.3 nevertheless waits for its tasks: TimedWait 1h after it";
     assert!(explained(&experiment("\"0.3\"")).contains(waits));
     let main = explained(&experiment("main"));
     assert!(main.contains("stage `nobody` selects no cluster; its tasks are skipped"));

@@ -151,7 +151,7 @@ pub(crate) fn generate(
             && first != application
         {
             let message = format!(
-                "the set makes several applications for the cluster {}, but an entry of the fleet is one",
+                "the set creates several applications for the cluster {}, but each entry of the fleet is one application",
                 clusters[cluster].name
             );
             return Err(GenerateError::new(

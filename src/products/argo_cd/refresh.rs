@@ -82,7 +82,7 @@ pub(super) fn first_refresh(
 ) -> SimTime {
     let first = refreshes(settings, luck, application)
         .find(|at| *at >= 0.0)
-        .expect("announcements go on for ever");
+        .expect("announcements never end");
     SimTime::ZERO + SimDuration::from_secs_f64(first)
 }
 
@@ -96,7 +96,7 @@ pub(super) fn next_refresh(
     let from = from.saturating_since(SimTime::ZERO).as_secs_f64();
     let next = refreshes(settings, luck, application)
         .find(|at| *at >= from)
-        .expect("announcements go on for ever");
+        .expect("announcements never end");
     SimTime::ZERO + SimDuration::from_secs_f64(next)
 }
 

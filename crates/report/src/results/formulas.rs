@@ -83,7 +83,7 @@ mod tests {
             let mut out = FormulasAsText::new(Vec::new());
             csv.as_bytes()
                 .chunks(size)
-                .for_each(|part| out.write_all(part).expect("memory takes every byte"));
+                .for_each(|part| out.write_all(part).expect("writes to memory do not fail"));
             assert_eq!(
                 String::from_utf8(out.out).expect("text"),
                 expected,

@@ -167,7 +167,7 @@ impl Tables {
         let mut files = Vec::new();
         for (name, write) in self.written() {
             let mut bytes = Vec::new();
-            write(self, &mut bytes).expect("memory takes every byte");
+            write(self, &mut bytes).expect("writes to memory do not fail");
             files.push((name, bytes));
         }
         files
@@ -225,14 +225,14 @@ pub(super) fn header<Row: Default + Serialize>() -> String {
 /// Rows as CSV below `header`, or below the names of their fields if `header` is empty.
 pub(super) fn to_csv(header: &str, rows: impl IntoIterator<Item = impl Serialize>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    write_csv(&mut bytes, header, rows).expect("memory takes every byte");
+    write_csv(&mut bytes, header, rows).expect("writes to memory do not fail");
     bytes
 }
 
 /// Runs as CSV.
 pub(super) fn runs_csv<'r>(runs: impl Iterator<Item = &'r RunRow> + Clone) -> Vec<u8> {
     let mut bytes = Vec::new();
-    write_runs(&mut bytes, runs).expect("memory takes every byte");
+    write_runs(&mut bytes, runs).expect("writes to memory do not fail");
     bytes
 }
 

@@ -139,7 +139,7 @@ impl ApplicationController {
         tracked.operation = None;
         let state = OperationState {
             phase,
-            ..tracked.state.expect("an operation ends that ran")
+            ..tracked.state.expect("only a running operation ends")
         };
         tracked.state = Some(state);
         let patch = StatusPatch::Operation(state, message, true);

@@ -147,7 +147,7 @@ impl TrackedApplication {
         if let Some((_, revision)) = self.rewritten.take_if(|(at, _)| *at <= now) {
             self.spec = Some(revision);
         }
-        self.spec.expect("what is resolved has a spec")
+        self.spec.expect("a resolved application has a spec")
     }
 
     fn sync_status(&self, wanted: Revision) -> SyncStatus {
@@ -685,5 +685,5 @@ fn live(view: &mut View, application: usize) -> &mut Application {
     view.set[application]
         .live
         .as_mut()
-        .expect("what the application controller sees exists")
+        .expect("the application controller sees only existing applications")
 }

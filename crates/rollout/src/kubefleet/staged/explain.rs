@@ -114,7 +114,7 @@ fn tasks_of_empty(stage: &StageExplanation, behaviour: RunBehaviour) -> String {
     }
     match behaviour.version {
         KubeFleetVersion::V0_3 => format!(
-            "; KubeFleet 0.3 waits for its tasks all the same: {}",
+            "; KubeFleet 0.3 nevertheless waits for its tasks: {}",
             waits.join(", ")
         ),
         KubeFleetVersion::Main => "; its tasks are skipped".to_owned(),
@@ -289,7 +289,7 @@ mod tests {
         let cases = [
             (
                 KubeFleetVersion::V0_3,
-                "stage `no` selects no cluster; KubeFleet 0.3 waits for its tasks all the same: Approval before it, \
+                "stage `no` selects no cluster; KubeFleet 0.3 nevertheless waits for its tasks: Approval before it, \
                  TimedWait 1h after it",
             ),
             (
