@@ -36,7 +36,7 @@ impl StartTime {
         self.clock.since_midnight()
     }
 
-    /// The time until the next `end`: more than 0. `None` where only `end` has a day of the week.
+    /// The time until the next `end`: more than 0. `None` if only `end` has a day of the week.
     fn until(&self, end: ClockTime) -> Option<SimDuration> {
         let minutes = self.clock.minutes_until(end)?;
         Some(match &self.date {

@@ -131,7 +131,7 @@ assert: [registry.egress_p99 < 1 Mbit/s, completion_p95 < 20h]
 }
 
 #[test]
-fn exposure_is_a_sentence() {
+fn exposure_is_reported_in_a_sentence() {
     let answer = said(
         "
 name: bad

@@ -1,4 +1,4 @@
-//! The examples of Rancher Fleet's rollout document, as whole simulations: the documented behaviour (rules
+//! The examples of Rancher Fleet's rollout document, in complete simulations: the documented behaviour (rules
 //! `documented`) and the behaviour of the code (rules `shipped`), for first deployments and for updates.
 //!
 //! Document: SUSE Rancher Prime Continuous Delivery, "Rollout Strategy". Code: rancher/fleet at 3b2c622.

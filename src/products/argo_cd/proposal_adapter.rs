@@ -115,7 +115,7 @@ impl<'s> ProposalController<'s> {
     /// Computes the steps from the strategy and the labels.
     fn plan(&mut self) {
         self.scheduler = ProposedRollingUpdate::new(&self.steps, &self.applications)
-            .expect("a strategy is checked before, and labels leave it valid");
+            .expect("the strategy was checked, and labels cannot invalidate it");
     }
 
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {

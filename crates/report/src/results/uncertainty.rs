@@ -93,7 +93,7 @@ pub struct DrawDecisionRow {
     pub rule: String,
     /// The draw: the replicate of its runs in `draws.csv`.
     pub draw: u32,
-    /// The best variants of this draw, joined by `; `; empty where no variant fulfils the rule.
+    /// The best variants of this draw, joined by `; `; empty if no variant fulfils the rule.
     pub decision: String,
     /// The best variant with every constant at its value.
     pub at_defaults: String,

@@ -55,7 +55,7 @@ pub(in crate::report) struct DrawDecision {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct DrawsHolding {
     pub(super) holding: usize,
-    /// All draws; 0 where constants were not drawn.
+    /// The number of all draws; 0 if constants were not drawn.
     pub(super) draws: usize,
 }
 
@@ -130,7 +130,7 @@ fn runs_of_draw<'v, 'r>(all: &[NamedVariant<'v, 'r>], draw: u32) -> Vec<DrawnRun
     runs
 }
 
-/// The names of the best of some runs; empty where no run fulfils the rule.
+/// The names of the best of some runs; empty if no run fulfils the rule.
 fn best_of_draw(
     rule: DecisionRule,
     runs: &[DrawnRun<'_, '_>],
@@ -189,7 +189,7 @@ fn fulfils(rule: DecisionRule, drawn: &DrawnRun<'_, '_>, limits: &[AssertedLimit
     }
 }
 
-/// The time of a run; infinite where it did not complete.
+/// The time of a run; infinite if it did not complete.
 fn ready(run: &RunRow) -> f64 {
     run.reachable_ready_s.unwrap_or(f64::INFINITY)
 }

@@ -66,7 +66,7 @@ pub(in crate::report) struct GroupDetails {
 pub(in crate::report) struct PageAnswer {
     /// A sentence if compared variants have different numbers of targets; otherwise empty.
     pub(in crate::report) caution: String,
-    /// The sentence for all questions; empty for the only one, and where they have nothing in common.
+    /// The sentence for all questions; empty for a single question, and if the questions have nothing in common.
     pub(in crate::report) lead: String,
     pub(in crate::report) questions: Vec<QuestionAnswer>,
     pub(in crate::report) details: Vec<GroupDetails>,

@@ -80,7 +80,7 @@ impl<'v, 'r> RankedVariant<'v, 'r> {
 
 /// The variants of a group by their role in the question.
 pub(super) struct Sides<'v, 'r> {
-    /// The user's own strategies, which the question is about. Without any, the bounds.
+    /// The user's own strategies, which the question concerns. If there are none, the bounds.
     pub(super) own: Vec<NamedVariant<'v, 'r>>,
     pub(super) bounds: Vec<NamedVariant<'v, 'r>>,
 }

@@ -36,7 +36,7 @@ impl RegistryLink {
         roomy.count()
     }
 
-    /// `room in 39 of 39 draws`, or in how many runs where constants were not drawn.
+    /// `room in 39 of 39 draws`, or the number of runs if constants were not drawn.
     pub(super) fn certainty(self, variant: &VariantResults<'_>) -> String {
         if variant.draws.is_empty() {
             let runs = variant.runs.len();

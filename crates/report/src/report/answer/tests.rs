@@ -89,7 +89,7 @@ fn bounds_come_after_the_users_own_strategies_and_name_the_source_of_their_const
     let text = text(&answer);
     assert!(text.starts_with("`mine` completes after "), "{text}");
     assert!(
-        text.contains("Bounds of what pacing can do: `all-at-once` completes after "),
+        text.contains("Bounds on the effect of pacing: `all-at-once` completes after "),
         "{text}"
     );
     assert!(

@@ -1,5 +1,5 @@
-//! The answer where what was swept is not a strategy's own setting, but something that a team can choose: a cache,
-//! mirrors, the registry, the nodes' settings. Each choice is represented by its best variant.
+//! The answer for a sweep that is not over a strategy's own setting, but over something that a team can choose: a
+//! cache, mirrors, the registry, the nodes' settings. Each choice is represented by its best variant.
 //!
 //! The first value of the sweep is the reference, because it is usually the current setup. Choices that take equally
 //! long are ranked by the bytes that the registry sends.
@@ -48,7 +48,7 @@ struct RankedChoice<'v, 'r> {
 }
 
 impl RankedChoice<'_, '_> {
-    /// The median time; infinite where most runs do not complete.
+    /// The median time; infinite if most runs do not complete.
     fn time(&self) -> f64 {
         match &self.best {
             Some(best) => best.completion_s,
@@ -56,7 +56,7 @@ impl RankedChoice<'_, '_> {
         }
     }
 
-    /// The time that a headline shows; infinite where most runs do not complete.
+    /// The time that a headline shows; infinite if most runs do not complete.
     fn headline(&self) -> f64 {
         let best = self.best.as_ref();
         let shown = best.and_then(|best| times::headline(best.variant));

@@ -12,7 +12,7 @@ pub(super) struct NeededBlob {
     pub(super) images: Vec<usize>,
     /// Bytes over the wire that a container needs before it can start.
     pub(super) bytes: f64,
-    /// Bytes on disk. 0 for a config, and where images are pulled lazily.
+    /// Bytes on disk. 0 for a config, and if images are pulled lazily.
     pub(super) unpacked: f64,
     /// Seconds to unpack the blob alone.
     pub(super) unpack_s: f64,

@@ -212,7 +212,7 @@ impl World<'_> {
             }
             Sender::RegistryFill(_) => {
                 let Payload::Fill(fill) = transfer.payload else {
-                    unreachable!("a registry fills a store");
+                    unreachable!("only a registry fills a store");
                 };
                 let store = self.delivery.fills[fill.index()].store;
                 let region = match self.delivery.method.first_leg(store).0 {
