@@ -105,7 +105,7 @@ pub(crate) struct ProposalConfig {
     /// Whether the file's generators and template make applications and labels. `false`: each entry of the fleet is an
     /// application, with its labels.
     generate: bool,
-    /// Whose words are shown. `documented`: the condition `ApplicationSetUpToDate` of the proposal.
+    /// Rules for the displayed statuses. `documented`: the condition `ApplicationSetUpToDate` of the proposal.
     statuses: RuleSet,
 }
 

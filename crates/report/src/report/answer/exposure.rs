@@ -1,4 +1,4 @@
-//! The answer for a defective revision: which variant exposes the fewest clusters, and which the most.
+//! The answer for a defective revision: the variants that expose the fewest and the most clusters.
 //!
 //! Stopping is then the desired outcome and completing is not: the last sentence lists the variants that complete.
 

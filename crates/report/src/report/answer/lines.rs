@@ -52,7 +52,7 @@ pub(in crate::report) struct AnswerLine {
 /// The answer to a question.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::report) struct AnswerLines {
-    /// The sentence that answers it.
+    /// The sentence that answers the question.
     pub(in crate::report) verdict: String,
     pub(in crate::report) lines: Vec<AnswerLine>,
     /// The decision of the verdict. `None`: no variant can be chosen.

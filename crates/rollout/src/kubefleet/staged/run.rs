@@ -81,7 +81,8 @@ impl ProgressCondition {
 pub struct ClusterStatus {
     /// The cluster.
     pub target: TargetId,
-    /// When the cluster's update (in the delete stage: its deletion) started, in whole seconds. `None`: not started.
+    /// The time at which the cluster's update (in the delete stage: its deletion) started, in whole seconds. `None`:
+    /// not started.
     pub started: Option<SimTime>,
     /// Whether the cluster succeeded or failed. `None`: not finished.
     pub succeeded: Option<bool>,

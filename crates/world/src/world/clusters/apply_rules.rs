@@ -44,7 +44,7 @@ pub struct ApplyRules {
     pub wait_limit: Option<SimDuration>,
     /// Whether a failed apply is rolled back, to the previous revision or to nothing.
     pub rolls_back: bool,
-    /// When a failed apply is retried.
+    /// The rule for retries of a failed apply.
     pub again: ApplyRetry,
     /// Whether an attempt to change an immutable field permanently ends the apply of this revision.
     pub immutable_is_final: bool,
@@ -65,7 +65,7 @@ impl ApplyRules {
     }
 }
 
-/// When a failed apply is retried.
+/// The rule for retries of a failed apply.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ApplyRetry {
     /// The agent retries after a wait that doubles with each consecutive failure.

@@ -89,7 +89,7 @@ pub struct SiteFacts {
 /// Facts recorded about one cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClusterFacts {
-    /// When the cluster's workloads first got the new revision.
+    /// The time at which the cluster's workloads first got the new revision.
     pub begun: Option<SimTime>,
     /// Time since `begun` during which a pull is in progress and is downloading or has nothing to unpack yet.
     pub transferring: SimDuration,
@@ -112,17 +112,17 @@ pub struct ClusterFacts {
     pub offline: bool,
     /// Whether the new revision is defective in this cluster.
     pub defective: bool,
-    /// When the cluster was first instructed to run the new revision.
+    /// The time at which the cluster was first instructed to run the new revision.
     pub instructed: Option<SimTime>,
-    /// When the cluster's agent first applied the new revision.
+    /// The time at which the cluster's agent first applied the new revision.
     pub applied: Option<SimTime>,
-    /// When the cluster's workloads last became ready.
+    /// The time at which the cluster's workloads last became ready.
     pub settled: Option<SimTime>,
-    /// When the cluster's first image pull began.
+    /// The time at which the cluster's first image pull began.
     pub first_pull: Option<SimTime>,
-    /// When the cluster's last image pull ended.
+    /// The time at which the cluster's last image pull ended.
     pub last_pull: Option<SimTime>,
-    /// When the management cluster first received a report that the cluster is ready on the new revision.
+    /// The time at which the management cluster first received a report that the cluster is ready on the new revision.
     pub ready: Option<SimTime>,
     /// Number of image pulls begun.
     pub pulls: u64,

@@ -8,7 +8,7 @@ use fleetsim_units::{Share, SimTime};
 pub(crate) struct Cuts {
     management: u32,
     network: u32,
-    /// When the network was last lost.
+    /// The time at which the network was last lost.
     lost: SimTime,
     /// The times at which the connection to the management cluster was last lost, and restored.
     management_lost: SimTime,

@@ -185,7 +185,7 @@ pub(crate) struct NodeState {
     pub(crate) merged_pulls: usize,
     /// The kubelet's own limit on pulls per second.
     pub(crate) pull_rate: Option<TokenBucket>,
-    /// When the node can start another pod, if its rate of starts is limited.
+    /// The time at which the node can start another pod, if its rate of starts is limited.
     pub(crate) next_start: SimTime,
     /// Whether the node has failed and not recovered.
     pub down: bool,

@@ -40,9 +40,9 @@ pub struct PullFacts {
     pub node: NodeId,
     /// The time at which the kubelet requested the pull.
     pub asked: SimTime,
-    /// When the runtime began, after any wait in the kubelet's queue.
+    /// The time at which the runtime began, after any wait in the kubelet's queue.
     pub began: SimTime,
-    /// When the attempt ended. `None`: it is in progress.
+    /// The time at which the attempt ended. `None`: it is in progress.
     pub ended: Option<SimTime>,
     /// The reason why the attempt failed. `None`: it has not failed.
     pub error: Option<PullError>,
