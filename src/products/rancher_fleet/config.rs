@@ -48,7 +48,8 @@ pub(crate) struct RancherFleetConfig {
     schedules: Option<String>,
     /// The simulated rule set.
     rules: RuleSet,
-    /// Rules for the displayed statuses. `documented`: a cluster that waits for its turn is `OutOfSync`, as before 0.16.
+    /// Rules for the displayed statuses. `documented`: a cluster that waits for its turn is `OutOfSync`, as before
+    /// 0.16.
     statuses: RuleSet,
     /// Whether the bundle has Helm values. Default: true if the file's `helm` has values.
     #[serde(rename = "helmValues")]
