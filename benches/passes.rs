@@ -20,7 +20,7 @@ struct Measured {
     checksum: u64,
 }
 
-/// How often each load is built, and the maximum number of passes for each.
+/// Number of times that each load is built, and the maximum number of passes for each.
 const ROUNDS: usize = 3;
 const PASSES: usize = 12;
 

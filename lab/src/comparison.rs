@@ -59,7 +59,7 @@ pub(crate) fn table(predicted: &[MeasuredRow], measured: &[MeasuredRow]) -> Stri
             "| {setup}, {variant}{mark} | {} |",
             columns.join(" | ")
         )
-        .expect("memory takes every byte");
+        .expect("writes to memory do not fail");
     }
     text
 }

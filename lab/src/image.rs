@@ -222,7 +222,7 @@ mod tests {
                 uncompressed: Uncompressed::Ratio(ratio),
                 is_zstd: false,
             };
-            let (archive, bytes) = layer_of(&layer).expect("memory takes every byte");
+            let (archive, bytes) = layer_of(&layer).expect("writes to memory do not fail");
             assert_eq!(bytes.len() as u64, compressed, "{compressed} times {ratio}");
             let off = archive.len() as f64 - compressed as f64 * ratio;
             assert!(

@@ -423,7 +423,7 @@ impl Laboratory for LabRun<'_> {
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => unreachable!("the run has a sender itself"),
+            Err(RecvTimeoutError::Disconnected) => unreachable!("the run itself keeps a sender"),
         }
         let now = Instant::now();
         if now >= self.sampled.0 + SAMPLING {

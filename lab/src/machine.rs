@@ -21,7 +21,7 @@ const BUSY_MAX: f64 = 0.10;
 /// Maximum share of the processors that other guests may use. The value is a guess.
 const STEAL_MAX: f64 = 0.02;
 
-/// How long the machine is observed before a measurement.
+/// Time for which the machine is observed before a measurement.
 const WATCHED: Duration = Duration::from_secs(2);
 
 /// Maximum time to wait until the machine becomes quiet.

@@ -132,8 +132,8 @@ pub(crate) fn replace(path: &Path, setup: &str, rows: Vec<MeasuredRow>) -> Resul
     let mut writer = csv::Writer::from_writer(Vec::new());
     all.iter()
         .try_for_each(|row| writer.serialize(row))
-        .expect("memory takes every byte");
-    let bytes = writer.into_inner().expect("memory takes every byte");
+        .expect("writes to memory do not fail");
+    let bytes = writer.into_inner().expect("writes to memory do not fail");
     let parent = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(parent)
         .and_then(|()| fs::write(path, bytes))

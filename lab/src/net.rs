@@ -97,7 +97,7 @@ impl Network {
         let names: Vec<String> = (0..sites).map(|at| network.site(at)).collect();
         let mut batch = String::new();
         for name in [&switch, &registry, &mirror].into_iter().chain(&names) {
-            writeln!(batch, "netns add {name}").expect("memory takes every byte");
+            writeln!(batch, "netns add {name}").expect("writes to memory do not fail");
         }
         run(&["ip", "-batch", "-"], &batch)?;
         run(
@@ -271,7 +271,7 @@ fn make_fair(
             batch,
             "{parent} quantum 1514 burst 1600 cburst 1600\n{queue}"
         )
-        .expect("memory takes every byte");
+        .expect("writes to memory do not fail");
     }
     run(
         &[

@@ -1,19 +1,19 @@
 //! Cron expressions of five fields, as robfig/cron v3.0.1 reads them.
 //!
 //! Follows `Parser.Parse`, `getRange`, `SpecSchedule.Next` and `dayMatches` in its `parser.go` and `spec.go`. A field
-//! is a list of numbers, names, ranges and steps. `?` is `*`, and `N/step` goes on to the largest value. Where the day
-//! of the month and the day of the week are both given, either suffices; a `*` in one of them, also in a list or with
-//! a step of 1, has both required. An expression may begin with `TZ=` or `CRON_TZ=`.
+//! is a list of numbers, names, ranges and steps. `?` means `*`, and `N/step` continues to the largest value. If the
+//! day of the month and the day of the week are both given, either suffices. A `*` in one of them, also in a list or
+//! with a step of 1, makes both required. An expression may begin with `TZ=` or `CRON_TZ=`.
 //!
-//! Left out: `@every`, which no product's windows take, and descriptors such as `@daily`, which Argo CD's parser
-//! refuses.
+//! Left out: `@every`, which no product's windows accept, and descriptors such as `@daily`, which Argo CD's parser
+//! rejects.
 
 use super::zone::{SECONDS_OF_DAY, UnixSeconds, Zone, date_time, day_of_week, midnight};
 
-/// Years after which a search ends: `Next` in `spec.go`.
+/// Number of years after which a search gives up. Source: `Next` in `spec.go`.
 const YEARS: i64 = 5;
 
-/// An expression that was read.
+/// A parsed expression.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct FiveFieldCron {
     minutes: CronField,
@@ -25,7 +25,7 @@ pub(crate) struct FiveFieldCron {
     zone: Option<Zone>,
 }
 
-/// The values of a field as bits, and whether it has a star.
+/// The values of a field as bits, and a flag for a star.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct CronField {
     values: u64,
@@ -42,7 +42,7 @@ impl CronField {
 struct FieldBounds {
     least: u32,
     most: u32,
-    /// From the least value on.
+    /// Names of the values, starting with the smallest value.
     names: &'static [&'static str],
 }
 
@@ -73,10 +73,10 @@ impl FieldBounds {
 }
 
 impl FiveFieldCron {
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
-    /// The library's own message.
+    /// Returns the library's own message.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("empty spec string".to_owned());
@@ -112,8 +112,8 @@ impl FiveFieldCron {
         })
     }
 
-    /// The first time after `after`, in the zone of the expression or else in `zone`. `None`: there is none within
-    /// five years.
+    /// Returns the first time after `after`, in the zone of the expression, or in `zone` if the expression names no
+    /// zone. `None`: no such time comes within five years.
     pub(crate) fn next(&self, after: UnixSeconds, zone: &Zone) -> Option<UnixSeconds> {
         let zone = self.zone.as_ref().unwrap_or(zone);
         let mut search = CronSearch {
@@ -133,13 +133,13 @@ impl FiveFieldCron {
     }
 }
 
-/// The search for the next time. Each step moves one part of the time on until it fits. A step that comes to the next
-/// larger part ends, and the search begins again with the month.
+/// The search for the next time. Each step advances one part of the time until it fits. If the next larger part
+/// changes, the step ends and the search starts again with the month.
 struct CronSearch<'c> {
     cron: &'c FiveFieldCron,
     zone: &'c Zone,
     at: UnixSeconds,
-    /// Smaller parts of the time are at their beginning.
+    /// The smaller parts of the time have their first values.
     has_moved: bool,
 }
 
@@ -189,7 +189,7 @@ impl CronSearch<'_> {
                 self.at = self.zone.instant(begin);
             }
             self.at = self.zone.instant(self.clocks() + SECONDS_OF_DAY);
-            // Where the clocks skip midnight, the day begins an hour late or early.
+            // If the clocks skip midnight, the day begins an hour late or early.
             let hour = self.hour_of_day();
             if hour > 12 {
                 self.at += (24 - hour) * 3_600;
@@ -259,10 +259,10 @@ impl CronSearch<'_> {
     }
 }
 
-/// Reads a field, a list.
+/// Parses a field, which is a list.
 ///
 /// # Errors
-/// The library's message.
+/// Returns the library's message.
 fn field(text: &str, bounds: &FieldBounds) -> Result<CronField, String> {
     let mut field = CronField::default();
     for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -273,10 +273,10 @@ fn field(text: &str, bounds: &FieldBounds) -> Result<CronField, String> {
     Ok(field)
 }
 
-/// Reads a part of a list: a value or a range, and a step.
+/// Parses an entry of a list: a value or a range, and a step.
 ///
 /// # Errors
-/// The library's message.
+/// Returns the library's message.
 fn range(text: &str, bounds: &FieldBounds) -> Result<CronField, String> {
     let mut parts = text.split('/');
     let (whole, step) = (parts.next().unwrap_or(""), parts.next());
@@ -314,7 +314,7 @@ fn range(text: &str, bounds: &FieldBounds) -> Result<CronField, String> {
 /// Checks the ends of a range.
 ///
 /// # Errors
-/// The library's message, without the text that it is about.
+/// Returns the library's message without the text that the message concerns.
 fn check_range(start: u32, end: u32, step: u32, bounds: &FieldBounds) -> Result<(), String> {
     let FieldBounds { least, most, .. } = *bounds;
     if start < least {
@@ -334,7 +334,7 @@ fn check_range(start: u32, end: u32, step: u32, bounds: &FieldBounds) -> Result<
     }
 }
 
-/// A number, or the name of one.
+/// Parses a number or the name of a number.
 fn value(text: &str, bounds: &FieldBounds) -> Result<u32, String> {
     let name = text.to_lowercase();
     match bounds.names.iter().position(|known| *known == name) {

@@ -1,7 +1,7 @@
-//! Dates, time zones and cron expressions: when the windows of a product are open, counted from a rollout's start.
+//! Dates, time zones and cron expressions, which determine when the windows of a product are open during a rollout.
 //!
-//! Products give a window as a cron expression, a duration and a time zone. Each follows the cron library that it is
-//! built with, and the libraries differ, so there are two here:
+//! Products give a window as a cron expression, a duration and a time zone. Each product uses its own cron library,
+//! and the libraries differ, so this module has both:
 //!
 //! | file | subject |
 //! |---|---|
@@ -11,9 +11,9 @@
 //! | `quartz`, `quartz_days`, `quartz_parts` | reugn/go-quartz v0.15.2: seconds first, perhaps a year (Rancher Fleet) |
 //! | `spans` | the times at which something is open, as spans of a run |
 //!
-//! Zones are those of the IANA database that is compiled into the program, never of the machine, so that every machine
-//! gives the same answer. Times are whole seconds, as both libraries count. The tests compare both with what the
-//! libraries themselves answered for the same expressions (`recorded.txt`), and with a search second by second.
+//! Zones come from the IANA database that is compiled into the program, never from the machine, so every machine gives
+//! the same answer. Times are whole seconds, as in both libraries. The tests compare both modules with the libraries'
+//! own answers for the same expressions (`recorded.txt`), and with a naive search.
 //!
 //! Left out: leap seconds, which Go does not count either.
 

@@ -2,19 +2,19 @@
 //! month, month, day of the week, and the year if wanted.
 //!
 //! Follows `quartz/cron.go`, `quartz/util.go` and `internal/csm`. Days of the week are 1 (Sunday) to 7, and one of the
-//! two day fields must be `*` or `?`. A time is a state machine of six fields, which moves to its next valid state and
-//! is then taken for a time of the zone. So a time that the clocks skip is moved by Go's `Date`, and a time that
-//! exists twice is found once. Two peculiarities are kept:
-//! - Hours without a limit count up to 59, so `0 0 * ? * MON` also fires at midnight after the Monday.
-//! - A list may name values that the field cannot have.
+//! two day fields must be `*` or `?`. A time is a state machine of six fields, which moves to its next valid state.
+//! The result is interpreted as a clock time of the zone. So Go's `Date` moves a time that the clocks skip, and a time
+//! that exists twice is found once. The module reproduces two peculiarities:
+//! - Hours without a limit count up to 59. So `0 0 * ? * MON` also fires at midnight after the Monday.
+//! - A list may contain values that are invalid for the field.
 //!
-//! Left out: a date that never comes, such as 31 February, keeps the library searching; here it never fires.
+//! Left out: with a date that never comes, such as 31 February, the library searches endlessly. Here it never fires.
 
 use super::quartz_days::{DayField, DayRule};
 use super::quartz_parts::{Moved, QuartzMonth, QuartzPart};
 use super::zone::{SECONDS_OF_DAY, UnixSeconds, Zone, date_time, midnight};
 
-/// Names of the fields' values, from 1 on.
+/// Names of the fields' values, starting with value 1.
 const MONTHS: [&str; 12] = [
     "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
 ];
@@ -29,14 +29,14 @@ const NAMED: [(&str, &str); 5] = [
     ("@hourly", "0 0 * * * *"),
 ];
 
-/// Moves of the state machine after which a date counts as one that never comes.
+/// Number of moves of the state machine after which a date counts as one that never comes.
 const MOST_MOVES: u32 = 20_000;
 
-/// The dates that an expression means never come.
+/// Error: no date ever matches the expression.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct NeverComes;
 
-/// An expression that was read. A field without values has no limit.
+/// A parsed expression. A field without values has no limit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct QuartzCron {
     seconds: Vec<i64>,
@@ -51,7 +51,7 @@ pub(crate) struct QuartzCron {
 struct QuartzBounds {
     least: i64,
     most: i64,
-    /// The names of 1, 2 and so on.
+    /// The names of the values, starting with 1.
     names: &'static [&'static str],
 }
 
@@ -60,10 +60,10 @@ const fn bounds(least: i64, most: i64, names: &'static [&'static str]) -> Quartz
 }
 
 impl QuartzCron {
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
-    /// The library's own message, without `parse cron expression:` before it.
+    /// Returns the library's own message, without the prefix `parse cron expression:`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut fields: Vec<&str> = text.split_whitespace().collect();
         if let [name] = fields.as_slice()
@@ -109,10 +109,10 @@ impl QuartzCron {
         }
     }
 
-    /// The first time after `after`. `None`: there is none.
+    /// Returns the first time after `after`. `None`: no such time comes.
     pub(crate) fn next(&self, after: UnixSeconds, zone: &Zone) -> Option<UnixSeconds> {
         let mut machine = QuartzMachine::new(self, zone.clocks(after));
-        // The second pass is for a time that the clocks show twice, or skip.
+        // A second pass handles times that the clocks show twice or skip.
         let passes = if zone.is_utc() { 1 } else { 2 };
         for _ in 0..passes {
             machine.find_forward().ok()?;
@@ -145,7 +145,7 @@ const PARTS: [PartName; 6] = [
     PartName::Year,
 ];
 
-/// A time that moves to the next one that the expression means.
+/// A time that advances to the next match of the expression.
 struct QuartzMachine<'c> {
     second: QuartzPart<'c>,
     minute: QuartzPart<'c>,
@@ -171,7 +171,7 @@ impl<'c> QuartzMachine<'c> {
         }
     }
 
-    /// What the clocks show at its state.
+    /// Returns the clock time of the state.
     fn clocks(&self) -> i64 {
         let QuartzMonth { month, year } = &self.months;
         let day = midnight(year.value, month.value, self.day.value());
@@ -182,7 +182,7 @@ impl<'c> QuartzMachine<'c> {
     /// Moves to the next valid state.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if no valid state follows.
     fn find_forward(&mut self) -> Result<(), NeverComes> {
         for (place, part) in PARTS.iter().enumerate().rev() {
             let moved = match part {
@@ -205,7 +205,7 @@ impl<'c> QuartzMachine<'c> {
         self.next()
     }
 
-    /// The parts smaller than one begin anew, the largest of them first.
+    /// Resets all parts that are smaller than the given one, starting with the largest.
     fn reset_below(&mut self, place: usize) {
         for part in PARTS[..place].iter().rev() {
             match part {
@@ -219,10 +219,10 @@ impl<'c> QuartzMachine<'c> {
         }
     }
 
-    /// A part and those above it move on.
+    /// Advances a part and the parts above it.
     ///
     /// # Errors
-    /// When they moved too often.
+    /// Returns an error after too many moves.
     fn overflow_from(&mut self, from: usize) -> Result<(), NeverComes> {
         for (place, part) in PARTS.iter().enumerate().skip(from) {
             self.count_move()?;
@@ -242,10 +242,10 @@ impl<'c> QuartzMachine<'c> {
         Ok(())
     }
 
-    /// Moves on from a valid state.
+    /// Advances from a valid state.
     ///
     /// # Errors
-    /// When no valid date follows.
+    /// Returns an error if no valid date follows.
     fn next(&mut self) -> Result<(), NeverComes> {
         if !self.second.next() || !self.minute.next() || !self.hour.next() {
             return Ok(());
@@ -285,10 +285,10 @@ fn invalid(kind: &str, text: &str) -> String {
     format!("invalid {kind} field {text}")
 }
 
-/// The sorted values of a field. Empty: there is no limit.
+/// Returns the sorted values of a field. Empty: the field has no limit.
 ///
 /// # Errors
-/// The library's message.
+/// Returns the library's message.
 fn values(text: &str, bounds: &QuartzBounds) -> Result<Vec<i64>, String> {
     if is_any(text) {
         return Ok(Vec::new());
@@ -310,7 +310,7 @@ fn values(text: &str, bounds: &QuartzBounds) -> Result<Vec<i64>, String> {
     }
 }
 
-/// Values, steps and ranges; single values may be out of bounds.
+/// Parses values, steps and ranges. Single values may be out of bounds.
 fn list(text: &str, bounds: &QuartzBounds) -> Result<Vec<i64>, String> {
     let mut all = Vec::new();
     for part in text.split(',') {
@@ -371,7 +371,7 @@ fn steps(text: &str, bounds: &QuartzBounds) -> Result<Vec<i64>, String> {
     Ok((from..=to).step_by(step as usize).collect())
 }
 
-/// A number, or the name of one.
+/// Parses a number or the name of a number.
 fn number(text: &str, bounds: &QuartzBounds) -> Result<i64, String> {
     if let Ok(number) = text.parse() {
         return Ok(number);
@@ -383,7 +383,7 @@ fn number(text: &str, bounds: &QuartzBounds) -> Result<i64, String> {
     }
 }
 
-/// The field of the day of the month.
+/// Parses the field for the day of the month.
 fn day_rule(text: &str) -> Result<DayRule, String> {
     let of_month = bounds(1, 31, &[]);
     if text == "L" {
@@ -416,7 +416,7 @@ fn day_rule(text: &str) -> Result<DayRule, String> {
     })
 }
 
-/// The field of the day of the week, of which 0 is Sunday from here on. `None`: it has no limit.
+/// Parses the field for the day of the week. In the result, 0 is Sunday. `None`: the field has no limit.
 fn weekday_rule(text: &str) -> Result<Option<DayRule>, String> {
     let of_week = bounds(1, 7, &DAYS);
     let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric());

@@ -35,7 +35,7 @@ impl DayRule {
     }
 }
 
-/// The day of a time that moves on.
+/// The day of an advancing time.
 #[derive(Clone, Debug)]
 pub(super) struct DayField<'c> {
     part: QuartzPart<'c>,
@@ -69,8 +69,8 @@ impl<'c> DayField<'c> {
         }
     }
 
-    /// Moves to the next day. Returns whether that is in another month; rules that move the month on themselves say
-    /// no.
+    /// Moves to the next day. Returns whether that day is in another month. Rules that advance the month themselves
+    /// return false.
     pub(super) fn next(&mut self, months: &mut QuartzMonth<'_>) -> bool {
         match self.rule {
             DayRule::Any | DayRule::OfMonth(_) => self.part.next(),
@@ -95,7 +95,7 @@ impl<'c> DayField<'c> {
         match self.rule {
             DayRule::Any | DayRule::OfMonth(_) => true,
             DayRule::LastOfMonth(before) => self.value() == last - before,
-            // The library looks for the day itself among the values of the field, and `LW` has the value 0.
+            // The library searches the values of the field for the day itself, and `LW` has the value 0.
             DayRule::WorkdayNear(day) => self.value() == *day && is_workday,
             DayRule::LastWorkday => false,
             DayRule::Weekdays(days) => days.contains(&weekday(months, self.value())),
@@ -117,9 +117,9 @@ impl<'c> DayField<'c> {
         next > last
     }
 
-    /// Moves to the next month's day of the rule, or to this month's if it is still to come.
+    /// Moves to the day that the rule selects in this month, or in the next month if that day is past.
     fn next_of_rule(&mut self, months: &mut QuartzMonth<'_>) {
-        // A day of the week comes a fifth time at least every few months.
+        // Every few months have a fifth occurrence of each day of the week.
         for _ in 0..12 {
             match self.day_of_rule(months) {
                 Some(day) if self.value() < day => {
@@ -127,7 +127,8 @@ impl<'c> DayField<'c> {
                     return;
                 }
                 Some(_) => self.part.value = 0,
-                // The library keeps the day of a month without a fifth Monday: after 31 October, 30 November is past.
+                // The library keeps the day when a month has no fifth Monday, so after 31 October it regards 30
+                // November as past.
                 None => {}
             }
             if months.month.next() {
@@ -136,7 +137,7 @@ impl<'c> DayField<'c> {
         }
     }
 
-    /// The day of the month that the rule means. `None`: this month has none.
+    /// Returns the day of the month that the rule selects. `None`: this month has no such day.
     fn day_of_rule(&self, months: &QuartzMonth<'_>) -> Option<i64> {
         let last = last_day(months);
         match *self.rule {
@@ -162,7 +163,7 @@ fn is_workday(months: &QuartzMonth<'_>, day: i64) -> bool {
     (1..=5).contains(&weekday(months, day))
 }
 
-/// The days of a month that are this day of the week.
+/// Returns the days of a month that fall on this day of the week.
 fn days_with(months: &QuartzMonth<'_>, day_of_week: i64) -> Vec<i64> {
     let mut days = Vec::new();
     for day in 1..=last_day(months) {
@@ -173,7 +174,7 @@ fn days_with(months: &QuartzMonth<'_>, day_of_week: i64) -> Vec<i64> {
     days
 }
 
-/// The workday of the month that is nearest to a day, the earlier one of two.
+/// Returns the workday of the month that is nearest to a day; if two are equally near, the earlier one.
 fn nearest_workday(months: &QuartzMonth<'_>, day: i64) -> i64 {
     let last = last_day(months);
     for distance in 0..=7 {

@@ -2,7 +2,7 @@
 //!
 //! Follows `CommonNode` in `internal/csm/common_node.go` of reugn/go-quartz v0.15.2.
 
-/// A part of a time that counts up, through all values or those of the expression.
+/// A part of a time that counts up through all values, or through the values of the expression.
 #[derive(Clone, Debug)]
 pub(super) struct QuartzPart<'c> {
     pub(super) value: i64,
@@ -11,7 +11,7 @@ pub(super) struct QuartzPart<'c> {
     values: &'c [i64],
 }
 
-/// What became of a part that was to be valid.
+/// The result of moving a part to a valid value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Moved {
     Unchanged,
@@ -33,7 +33,7 @@ impl<'c> QuartzPart<'c> {
         self.least
     }
 
-    /// Moves to the next value. Returns whether it begins anew.
+    /// Moves to the next value. Returns whether the part wraps around to its first value.
     pub(super) fn next(&mut self) -> bool {
         if self.values.is_empty() {
             self.value += 1;
@@ -76,7 +76,7 @@ impl<'c> QuartzPart<'c> {
     }
 }
 
-/// Month and year, which the length of a month depends on.
+/// A month and its year, which determine the length of the month.
 #[derive(Clone, Debug)]
 pub(super) struct QuartzMonth<'c> {
     pub(super) month: QuartzPart<'c>,

@@ -5,29 +5,30 @@ use crate::units::SimTime;
 /// A span of simulated time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct TimeSpan {
-    /// Its beginning.
+    /// Start of the span.
     pub(crate) from: SimTime,
-    /// Its end.
+    /// End of the span.
     pub(crate) to: SimTime,
-    /// It is open at its beginning already, and not only after it.
+    /// The span includes its start.
     pub(crate) has_begun: bool,
 }
 
 impl TimeSpan {
-    /// Whether it is open at a time; at its end it is not.
+    /// Returns whether the span contains a time. The span does not contain its end.
     fn has(self, at: SimTime) -> bool {
         at < self.to && (self.from < at || self.has_begun && self.from == at)
     }
 }
 
-/// Spans in the order of their beginnings, of which no two overlap.
+/// Spans that do not overlap, in the order of their starts.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct OpenSpans {
     spans: Vec<TimeSpan>,
 }
 
 impl OpenSpans {
-    /// Adds a span that begins no earlier than those before it, unless it is empty. Spans that overlap become one.
+    /// Adds a span unless it is empty. The span must not begin earlier than the existing spans. Overlapping spans are
+    /// merged.
     pub(crate) fn add(&mut self, span: TimeSpan) {
         if span.from >= span.to {
             return;
@@ -46,7 +47,7 @@ impl OpenSpans {
         &self.spans
     }
 
-    /// Whether a span is open at a time.
+    /// Returns whether a span contains a time.
     pub(crate) fn is_inside(&self, at: SimTime) -> bool {
         let begun = self.spans.partition_point(|span| span.from <= at);
         begun > 0 && self.spans[begun - 1].has(at)

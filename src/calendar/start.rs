@@ -14,7 +14,7 @@ impl CalendarStart {
     /// Reads `2026-03-28 22:00` or `2026-03-28 22:00 Europe/Berlin`; without a zone it is UTC.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// Returns a description of the problem.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
         let date = words.next().and_then(read_date);
@@ -52,32 +52,33 @@ impl CalendarStart {
         self.at
     }
 
-    /// Time since midnight, as the clocks show it.
+    /// Returns the time since midnight on the clocks.
     pub(crate) fn since_midnight(&self) -> SimDuration {
         let clocks = self.zone.clocks(self.at).rem_euclid(SECONDS_OF_DAY);
         SimDuration::from_secs(clocks.unsigned_abs())
     }
 
-    /// Its day of the week, of which 0 is Monday.
+    /// Returns the day of the week; 0 is Monday.
     pub(crate) fn day_from_monday(&self) -> u32 {
         let from_sunday = day_of_week(self.zone.clocks(self.at));
         ((from_sunday + 6) % 7) as u32
     }
 
-    /// The time until the clocks have moved by a number of minutes; a change of the clocks makes it shorter or longer.
+    /// Returns the time until the clocks have advanced by a number of minutes. A change of the clocks makes this time
+    /// shorter or longer.
     pub(crate) fn until_clocks_move(&self, minutes: u32) -> SimDuration {
         let clocks = self.zone.clocks(self.at) + i64::from(minutes) * 60;
         let end = self.zone.instant(clocks);
         SimDuration::from_secs((end - self.at).max(0).unsigned_abs())
     }
 
-    /// The instant of a simulated time, to the second before it.
+    /// Returns the instant of a simulated time, rounded down to a second.
     pub(crate) fn instant(&self, at: SimTime) -> UnixSeconds {
         let since = at.saturating_since(SimTime::ZERO).as_nanos() / 1_000_000_000;
         self.at + since as i64
     }
 
-    /// The simulated time of an instant. `None`: it is before the start.
+    /// Returns the simulated time of an instant. `None`: the instant is before the start.
     pub(crate) fn since_start(&self, at: UnixSeconds) -> Option<SimTime> {
         let since = u64::try_from(at - self.at).ok()?;
         let nanos = since.checked_mul(1_000_000_000)?;
@@ -85,7 +86,7 @@ impl CalendarStart {
     }
 }
 
-/// Midnight of `2026-03-28`.
+/// Parses a date such as `2026-03-28`. Returns its midnight.
 fn read_date(text: &str) -> Option<i64> {
     let date: jiff::civil::Date = text.parse().ok()?;
     let is_plain = text.len() == "2026-03-28".len();
@@ -98,7 +99,7 @@ fn read_date(text: &str) -> Option<i64> {
     })
 }
 
-/// Seconds from midnight to `22:00`.
+/// Parses a time of day such as `22:00`. Returns the seconds since midnight.
 fn read_time(text: &str) -> Option<i64> {
     let (hours, minutes) = text.split_once(':')?;
     let is_plain = (1..=2).contains(&hours.len()) && minutes.len() == 2;

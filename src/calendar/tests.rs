@@ -1,8 +1,8 @@
-//! Both libraries' own answers, a search second by second, and times that were worked out by hand.
+//! Compares with both libraries' own answers, with a naive search, and with times computed by hand.
 //!
 //! `recorded.txt` was printed by a program that calls robfig/cron v3.0.1 and reugn/go-quartz v0.15.2, built with Go.
-//! A line has the library, the expression, the zone, a time, and the next six times in seconds after it. The zones
-//! change their clocks in these weeks.
+//! Each line has the library, the expression, the zone, a time, and the next six times in seconds after that time. The
+//! zones change their clocks in these weeks.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn instant(text: &str) -> UnixSeconds {
     at.as_second()
 }
 
-/// The next times, by the library with this name.
+/// Returns the next times according to the library with this name.
 fn next_times(library: &str, text: &str, name: &str, start: UnixSeconds) -> Vec<String> {
     let zone = zone(name);
     let mut at = start;
@@ -41,7 +41,7 @@ fn next_times(library: &str, text: &str, name: &str, start: UnixSeconds) -> Vec<
 }
 
 #[test]
-fn next_times_are_those_of_the_libraries() {
+fn next_times_equal_those_of_the_libraries() {
     let mut compared = 0;
     for line in RECORDED.lines() {
         let parts: Vec<&str> = line.split('|').collect();
@@ -57,7 +57,7 @@ fn next_times_are_those_of_the_libraries() {
 }
 
 #[test]
-fn invalid_expressions_are_refused_in_the_words_of_the_libraries() {
+fn invalid_expressions_are_refused_with_the_messages_of_the_libraries() {
     let mut compared = 0;
     for line in RECORDED.lines() {
         let parts: Vec<&str> = line.splitn(3, '|').collect();
@@ -78,7 +78,8 @@ fn invalid_expressions_are_refused_in_the_words_of_the_libraries() {
     assert_eq!(compared, 28);
 }
 
-/// Half past two in the night on which Berlin sets its clocks from 02:00 to 03:00, and on the one with 02:30 twice.
+/// 02:30 in the night in which Berlin sets its clocks from 02:00 to 03:00, and in the night in which 02:30 occurs
+/// twice.
 #[test]
 fn a_time_that_the_clocks_skip_or_repeat_is_found_as_each_library_finds_it() {
     let berlin = zone("Europe/Berlin");
@@ -129,7 +130,7 @@ proptest! {
             "2,4" => "TUE,THU",
             any => any,
         };
-        // Without the days that end in an hour after 23.
+        // `0-23` instead of `*` avoids days that end in an hour after 23.
         let quartz_hours = if hours == "*" { "0-23" } else { hours };
         let quartz =
             QuartzCron::parse(&format!("0 {minute} {quartz_hours} ? * {quartz_days}")).expect("valid");
@@ -142,7 +143,7 @@ proptest! {
     }
 }
 
-/// Whether a minute fits the fields of the naive search.
+/// Returns whether a minute fits the fields of the naive search.
 fn fits(at: UnixSeconds, minute: i64, hours: &str, weekdays: &str) -> bool {
     let hour = at.rem_euclid(86_400) / 3_600;
     // 1970-01-01 was a Thursday, the day 4.
@@ -164,7 +165,7 @@ fn fits(at: UnixSeconds, minute: i64, hours: &str, weekdays: &str) -> bool {
 }
 
 #[test]
-fn zones_come_from_the_database_and_their_case_counts() {
+fn zones_come_from_the_database_and_their_names_are_case_sensitive() {
     assert!(Zone::load("Europe/Berlin").is_some());
     assert!(Zone::load("europe/berlin").is_none());
     assert!(Zone::load("Mars/Olympus").is_none());
@@ -179,7 +180,7 @@ fn a_start_is_a_date_a_time_and_a_zone() {
     assert_eq!(start.at(), instant("2026-03-28T21:00:00Z"));
     assert_eq!(start.day_from_monday(), 5);
     assert_eq!(start.since_midnight(), SimDuration::from_hours(22));
-    // Eight hours on the clocks, of which one is skipped.
+    // The clocks advance by eight hours and skip one of them.
     assert_eq!(start.until_clocks_move(8 * 60), SimDuration::from_hours(7));
     let plain = CalendarStart::parse("2026-03-28 22:00").expect("a start");
     assert_eq!(plain.at(), instant("2026-03-28T22:00:00Z"));

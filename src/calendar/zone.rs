@@ -1,9 +1,9 @@
 //! Time zones as Go's package `time` has them: names, offsets, and times of day that do not exist or exist twice.
 //!
 //! Follows `LoadLocation`, `Location.lookup` and `Date` in Go's `time/zoneinfo.go` and `time/time.go`. A time of day
-//! that the clocks skip or repeat is one of the two possible instants, and which of them depends on the zone: east of
-//! Greenwich, 02:30 in the gap of spring is 03:30 and 02:30 in autumn is the second one; west of it they are 01:30 and
-//! the first.
+//! that the clocks skip or repeat becomes one of the two possible instants, depending on the zone. East of Greenwich,
+//! 02:30 in the gap of spring becomes 03:30, and 02:30 in autumn is the second instant. West of Greenwich, they are
+//! 01:30 and the first instant.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -17,7 +17,7 @@ pub(crate) type ClockSeconds = i64;
 
 pub(super) const SECONDS_OF_DAY: i64 = 86_400;
 
-/// Zones whose offset never changes, and which the database has no name or another one for.
+/// Zones whose offset never changes, and that are missing in the database or have another name there.
 const UTC_NAMES: [&str; 3] = ["", "UTC", "Local"];
 
 /// A time zone of the IANA database.
@@ -36,8 +36,8 @@ impl Zone {
         }
     }
 
-    /// The zone of a name. No name means UTC, as does `Local`: controllers run in containers whose zone is UTC.
-    /// `None`: there is no such zone; upper and lower case count.
+    /// Returns the zone with a name. An empty name and `Local` mean UTC, because controllers run in containers whose
+    /// zone is UTC. `None`: there is no such zone. Names are case-sensitive.
     pub(crate) fn load(name: &str) -> Option<Self> {
         if UTC_NAMES.contains(&name) {
             return Some(Self::utc());
@@ -50,18 +50,18 @@ impl Zone {
         })
     }
 
-    /// Whether it is UTC, of which nothing changes.
+    /// Returns whether the zone is UTC, which never changes its clocks.
     pub(super) fn is_utc(&self) -> bool {
         self.zone == TimeZone::UTC
     }
 
-    /// Seconds that the clocks are ahead of UTC at an instant.
+    /// Returns how many seconds the clocks are ahead of UTC at an instant.
     pub(crate) fn offset(&self, at: UnixSeconds) -> i64 {
         let at = Timestamp::from_second(at).unwrap_or(Timestamp::MAX);
         i64::from(self.zone.to_offset(at).seconds())
     }
 
-    /// The next instant after `at` from which the offset is another one.
+    /// Returns the next instant after `at` at which the offset changes.
     pub(crate) fn next_change(&self, at: UnixSeconds) -> Option<UnixSeconds> {
         let from = Timestamp::from_second(at).ok()?;
         let before = self.offset(at);
@@ -72,13 +72,13 @@ impl Zone {
         })
     }
 
-    /// What the clocks show at an instant.
+    /// Returns the clock time at an instant.
     pub(super) fn clocks(&self, at: UnixSeconds) -> ClockSeconds {
         at + self.offset(at)
     }
 
-    /// The instant at which the clocks show something, by the rule of Go's `Date`: the offset is first looked up as if
-    /// the clocks showed UTC, and once more at the instant that follows from it.
+    /// Returns the instant of a clock time, by the rule of Go's `Date`: the offset is first looked up as if the clock
+    /// time were UTC, and then again at the resulting instant.
     pub(crate) fn instant(&self, clocks: ClockSeconds) -> UnixSeconds {
         let first = self.offset(clocks);
         if first == 0 {
@@ -87,7 +87,7 @@ impl Zone {
         clocks - self.offset(clocks - first)
     }
 
-    /// Date and time of day, in words: `Sat 2026-03-28 22:00 Europe/Berlin`, with seconds if there are some.
+    /// Formats date and time of day: `Sat 2026-03-28 22:00 Europe/Berlin`, with seconds if they are not 0.
     pub(crate) fn in_words(&self, at: UnixSeconds) -> String {
         let shown = date_time(self.clocks(at));
         let format = if shown.second() == 0 {
@@ -105,7 +105,7 @@ pub(super) fn date_time(clocks: ClockSeconds) -> DateTime {
     TimeZone::UTC.to_datetime(at)
 }
 
-/// Midnight at the beginning of a day; days and months may be out of their range, as for Go's `Date`.
+/// Returns midnight at the beginning of a day. Day and month may be out of range, as with Go's `Date`.
 pub(super) fn midnight(year: i64, month: i64, day: i64) -> ClockSeconds {
     let months = year * 12 + month - 1;
     let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
@@ -114,7 +114,7 @@ pub(super) fn midnight(year: i64, month: i64, day: i64) -> ClockSeconds {
 
 /// Days from 1970-01-01 to the first of a month, in the Gregorian calendar.
 fn days_before(year: i64, month: i64) -> i64 {
-    // Years that begin in March end with the leap day.
+    // In years that begin in March, the leap day is the last day.
     let shifted = if month > 2 { year } else { year - 1 };
     let months_from_march = (month + 9) % 12;
     let days_of_year = (153 * months_from_march + 2) / 5;
@@ -122,12 +122,12 @@ fn days_before(year: i64, month: i64) -> i64 {
     365 * shifted + leap_days + days_of_year - 719_468
 }
 
-/// Days of a month.
+/// Returns the number of days of a month.
 pub(super) fn days_of_month(year: i64, month: i64) -> i64 {
     (midnight(year, month + 1, 1) - midnight(year, month, 1)) / SECONDS_OF_DAY
 }
 
-/// The day of the week, of which 0 is Sunday.
+/// Returns the day of the week; 0 is Sunday.
 pub(super) fn day_of_week(clocks: ClockSeconds) -> i64 {
     // 1970-01-01 was a Thursday.
     (clocks.div_euclid(SECONDS_OF_DAY) + 4).rem_euclid(7)

@@ -87,7 +87,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(), Failure> {
             output::err(&verdicts);
         }
     }
-    // What the old version violates already is no fault of the change.
+    // Only new violations fail the comparison: the change did not cause the others.
     if review.has_new_violation() {
         Err(Failure::Assertion)
     } else {

@@ -333,7 +333,7 @@ impl Command {
     }
 }
 
-/// How much of the comparison is printed.
+/// The amount of detail of the printed comparison.
 #[derive(Args, Clone, Copy, Debug, Default)]
 struct DetailArgs {
     /// Also print the sentences behind the answer, and the intervals of all variants

@@ -166,7 +166,7 @@ impl Recording {
             .provenance_mut()
             .shard
             .as_mut()
-            .expect("a shard describes itself");
+            .expect("a shard has a description");
         let (runs, bytes) = self.journal.shard_runs(info.whole_command.as_bytes())?;
         info.runs = runs;
         self.publication.write(SHARD_RUNS_FILE, &bytes)?;

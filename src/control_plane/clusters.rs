@@ -26,17 +26,17 @@ pub trait Clusters {
     /// Applies a revision in a cluster from the management cluster. An offline cluster never receives it.
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
 
-    /// How the next apply of the new revision in a cluster fails, if it does.
+    /// Returns the failure of the next apply of the new revision in a cluster. `None`: the apply will succeed.
     fn next_failure(&self, _cluster: ClusterId) -> Option<ApplyFailure> {
         None
     }
 
-    /// Whether all applies of the new revision in a cluster fail, however often they are tried.
+    /// Returns whether every apply of the new revision in a cluster fails, however often the agent tries.
     fn always_fails(&self, _cluster: ClusterId) -> bool {
         false
     }
 
-    /// The management cluster breaks off an apply that would fail, and hears nothing of it.
+    /// Aborts an apply that would fail, on behalf of the management cluster. The agent does not report the abort.
     fn break_off(&mut self, _cluster: ClusterId, _queue: &mut Queue) {}
 
     /// Instructs a cluster to remove its workloads. This downloads nothing and does not change the simulated world.

@@ -29,13 +29,13 @@ pub enum Change {
         /// Whether the approval is before the stage; otherwise it is after the stage.
         before: bool,
     },
-    /// An object that the rollout goes by has these fields now, in the product's own words.
+    /// Somebody edited an object that controls the rollout. The object now has these fields of the product.
     Edited(serde_json::Value),
-    /// An object that the rollout goes by is deleted.
+    /// Somebody deleted an object that controls the rollout.
     Deleted(RolloutObject),
 }
 
-/// An object of a product that a rollout goes by.
+/// An object of a product that controls a rollout.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -124,7 +124,7 @@ pub trait Controller {
         None
     }
 
-    /// Most instances of all versions that existed at a time. `None`: they are not counted.
+    /// Returns the maximum number of concurrent instances of all versions. `None`: instances are not counted.
     fn peak_instances(&self) -> Option<u64> {
         None
     }

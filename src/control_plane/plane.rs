@@ -177,7 +177,7 @@ impl Plane<'_> {
         self.clusters.push(cluster, revision, self.queue);
     }
 
-    /// The management cluster breaks off an apply that would fail, and hears nothing of it.
+    /// Aborts an apply that would fail, on behalf of the management cluster. The agent does not report the abort.
     pub fn break_off(&mut self, cluster: ClusterId) {
         self.clusters.break_off(cluster, self.queue);
     }

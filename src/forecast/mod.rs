@@ -466,7 +466,7 @@ struct RolloutTimes {
 }
 
 impl RolloutTimes {
-    /// Returns the times in the inputs, or the times in the exports where the inputs have none.
+    /// Returns the times in the inputs, or the times in the exports if the inputs have none.
     fn of(inputs: &ForecastInputs, shown: &ShownRollout, first: &str) -> OrProblems<Self> {
         let clock = rfc3339(&inputs.clock).map(|stamp| stamp.at);
         // The exports of instances contain uptimes, which count back from the present.

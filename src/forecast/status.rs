@@ -578,8 +578,8 @@ fn state_of_deployment(read: &ShownObject) -> SeenState {
     }
 }
 
-/// Whether Fleet has ended the apply of a BundleDeployment for good: the id counts as applied, and `Installed` is False
-/// (`deployErrToStatus` in `internal/cmd/agent/deployer/deployer.go` of rancher/fleet at 3b2c622).
+/// Returns whether Fleet has given up the apply of a BundleDeployment: the id counts as applied, and `Installed` is
+/// False (`deployErrToStatus` in `internal/cmd/agent/deployer/deployer.go` of rancher/fleet at 3b2c622).
 fn has_ended(read: &ShownObject) -> bool {
     let conditions = ShownConditions::of(read);
     conditions.position("Installed", "False").is_some()

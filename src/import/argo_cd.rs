@@ -250,7 +250,7 @@ fn draft(set: Option<ReadSet>, own: &[OwnSettings], notes: &mut Vec<String>) -> 
         Some(set) => set.facts.spec.sync(),
         None => SetSync::default(),
     };
-    // The proposal has no settings of single applications.
+    // The proposal has no settings for single applications.
     if product == ARGO_CD {
         argo_own::add_settings(own, sync, &mut draft, notes);
     }
@@ -258,7 +258,7 @@ fn draft(set: Option<ReadSet>, own: &[OwnSettings], notes: &mut Vec<String>) -> 
     draft
 }
 
-/// Whether a set has the strategy of the proposal.
+/// Returns whether a set uses the proposal's strategy.
 fn is_of_proposal(set: &FoundStrategy) -> bool {
     set.read::<ProposalFile>()
         .is_ok_and(|set| set.spec.strategy.rolling_update.is_some())

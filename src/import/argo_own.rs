@@ -112,7 +112,7 @@ pub(super) fn is_skipped(annotations: &BTreeMap<String, String>) -> bool {
     value.is_some_and(|value| ["1", "t", "T", "TRUE", "true", "True"].contains(&value))
 }
 
-/// The status that a skipped application keeps.
+/// The unchanging status of a skipped application.
 #[derive(Clone, Debug)]
 pub(super) struct SkippedStatus {
     pub(super) sync: String,

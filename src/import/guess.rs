@@ -16,7 +16,7 @@ pub struct Guess {
     pub value: String,
     /// The range in which the true value is expected.
     pub range: String,
-    /// What to replace the guess with.
+    /// The suggested replacement for the guess.
     pub replace_with: String,
 }
 

@@ -61,7 +61,7 @@ pub(super) fn notes(texts: &Texts) -> Vec<String> {
     notes
 }
 
-/// Objects with windows, by their kind, and the setting of a strategy that takes a file with them.
+/// Kinds of objects with windows, and the strategy setting that names a file with such objects.
 const WINDOWS: [(&str, &str); 2] = [
     ("Schedule", "`schedules` of rancherFleet"),
     ("AppProject", "`project` of argoCd"),

@@ -57,7 +57,7 @@ pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
         described
     }
 
-    /// Why an apply cannot fail in this way under this strategy. `None`: it can.
+    /// Returns why an apply cannot fail in this way under this strategy. `None`: it can.
     fn refuses_failure(&self, _failure: ApplyFailure) -> Option<FailureRefusal> {
         None
     }
@@ -130,12 +130,12 @@ pub enum StrategyPart {
 /// What remains of a time that a trial lifts. It is not zero, because steps without any duration may repeat endlessly.
 pub(crate) const REMAINING_TIME: f64 = 0.01;
 
-/// Why an apply cannot fail in some way under a strategy.
+/// The reason why an apply cannot fail in some way under a strategy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FailureRefusal {
     /// The reason, in the product's terms.
     pub message: &'static str,
-    /// What to write instead.
+    /// The suggested replacement.
     pub help: &'static str,
 }
 

@@ -21,7 +21,7 @@ use crate::rollout::label_selector::{LabelSelector, Labels};
 use crate::units::{SimDuration, counted};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
 
-/// An act of a person in mid-rollout. It has exactly one of the fields beside `after` and `strategy`.
+/// A person's action during the rollout. It has exactly one field in addition to `after` and `strategy`.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "ChangeFile"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -32,7 +32,7 @@ pub(crate) struct ChangeFile {
     strategy: Option<String>,
     /// Approves a stage.
     approve: Option<ApprovalFile>,
-    /// Deletes an object that the rollout goes by.
+    /// Deletes an object that controls the rollout.
     delete: Option<RolloutObject>,
     /// Replaces fields of the strategy's object by these, in the product's own words.
     #[cfg_attr(test, schemars(with = "Option<BTreeMap<String, serde_json::Value>>"))]

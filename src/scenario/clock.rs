@@ -21,7 +21,7 @@ const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const DAY: u32 = 24 * 60;
 const WEEK: u32 = 7 * DAY;
 
-/// When a rollout starts: at a time of day, or at a date and time.
+/// The start of a rollout: a time of day, or a date and time.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(try_from = "String")]
 pub(crate) struct StartTime {
@@ -36,7 +36,7 @@ impl StartTime {
         self.clock.since_midnight()
     }
 
-    /// The time until the next `end`: more than 0. `None` where only `end` has a day of the week.
+    /// The time until the next `end`: more than 0. `None` if only `end` has a day of the week.
     fn until(&self, end: ClockTime) -> Option<SimDuration> {
         let minutes = self.clock.minutes_until(end)?;
         Some(match &self.date {

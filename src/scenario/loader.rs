@@ -33,7 +33,7 @@ use crate::world::AgentSpec;
 /// The name of the file in an experiment's folder.
 pub(super) const FILE: &str = "experiment.yaml";
 
-/// Which variants to create: those that the file compares, or the candidates of its plan.
+/// The variants to create: those that the file compares, or the candidates of its plan.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Purpose {
     Run,

@@ -145,7 +145,7 @@ impl RolloutPath {
     }
 }
 
-/// Takes a part out of what is left of a span, and returns how much of it that was.
+/// Subtracts a part from the rest of a span. Returns the amount that was subtracted.
 fn taken(left: &mut SimDuration, part: SimDuration) -> SimDuration {
     let part = part.min(*left);
     *left = left.saturating_sub(part);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_of_pulls_and_messages_are_parts_of_their_own_and_all_parts_add_up() {
+    fn waits_of_pulls_and_messages_are_separate_parts_and_all_parts_add_up() {
         // Released and instructed at 10, begins at 30, settled at 80, seen at 100.
         let waiting = ClusterFacts {
             throttled: SimDuration::from_secs(5),
@@ -282,16 +282,16 @@ mod tests {
             ]
             .map(|part| part.as_secs_f64() as u64)
         };
-        // There: 20, of which 15 offline. Inside: 50. Back: 20, of which 12 offline.
+        // Instruction: 20 s, 15 s of them offline. Inside the cluster: 50 s. Report: 20 s, 12 s of them offline.
         assert_eq!(secs(path_of(&waiting)), [20, 10, 5, 4, 3, 8, 27, 13]);
-        // Longer waits than there was time never count more than once.
+        // Waits that are longer than the available time count at most once.
         let long = ClusterFacts {
             unavailable: SimDuration::from_secs(1000),
             report_waited: SimDuration::from_secs(1000),
             ..waiting
         };
         assert_eq!(secs(path_of(&long)), [20, 10, 5, 15, 0, 0, 35, 5]);
-        // Without workloads, nothing begins or settles: all is messages.
+        // Without workloads, nothing begins or settles, so messages take all of the time.
         let nothing = ClusterFacts {
             instructed: Some(at(10)),
             ..ClusterFacts::default()

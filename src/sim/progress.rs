@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_reached_when_that_many_targets_are_first_ready_simultaneously() {
+    fn a_share_is_reached_when_enough_targets_are_ready_simultaneously_for_the_first_time() {
         let mut progress = Progress::new(4);
         let at = |secs| SimTime::from_secs(secs);
         progress.set(ClusterId(0), true, at(1));

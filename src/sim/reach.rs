@@ -15,7 +15,7 @@ pub(super) enum Obstacle {
     NoAgent,
     /// The target is paused.
     Paused,
-    /// It is offline from the start to the horizon.
+    /// The target is offline from the start to the horizon.
     Offline,
 }
 
@@ -68,7 +68,7 @@ impl Reach {
         self
     }
 
-    /// Whether a target could be updated.
+    /// Returns whether a target could be updated.
     pub(super) fn is_reachable(&self, cluster: ClusterId) -> bool {
         self.obstacles[cluster.index()].is_none()
     }

@@ -327,7 +327,7 @@ impl Sim<'_> {
         rows
     }
 
-    /// When each workload was ready on all reachable targets, where there are several.
+    /// Returns the time at which each workload was ready on all reachable targets. Empty for a single workload.
     fn workload_rows(&self, milestones: &Milestones) -> Vec<WorkloadRow> {
         let workloads = &self.scenario.world.workloads;
         if workloads.len() < 2 {
@@ -387,7 +387,7 @@ impl Sim<'_> {
     }
 }
 
-/// The part of a span that this is; 0 of no time at all.
+/// Returns `part` as a share of `span`; 0 if the span is empty.
 fn share_of(part: SimDuration, span: SimDuration) -> f64 {
     if span.is_zero() {
         0.0
@@ -396,7 +396,7 @@ fn share_of(part: SimDuration, span: SimDuration) -> f64 {
     }
 }
 
-/// The load of a link beside those of registries, as a row.
+/// Returns the load of a link that does not belong to a registry, as a row.
 fn link_row(world: &WorldSpec, load: &LinkLoad, span: SimDuration) -> RegistryRow {
     let (kind, name) = match load.owner {
         LinkOwner::Region(at) => (LinkKind::Region, world.regions[at].name.as_str()),

@@ -4,7 +4,7 @@
 
 use super::common::{fleetsim, folder_with, text};
 
-/// What `run` prints for an experiment, as one line. The exit code may be that of a missed limit.
+/// Returns the output of `run` for an experiment, as one line. The exit code may be that of an exceeded limit.
 fn said(experiment: &str) -> String {
     let home = folder_with(&[("question.yaml", experiment)]);
     let out = fleetsim(home.path())
@@ -53,7 +53,7 @@ strategies:
 }
 
 #[test]
-fn a_limit_of_requests_is_named_and_more_at_once_is_slower() {
+fn a_limit_on_requests_is_named_and_more_concurrent_updates_are_slower() {
     let answer = said(
         "
 name: requests
@@ -131,7 +131,7 @@ assert: [registry.egress_p99 < 1 Mbit/s, completion_p95 < 20h]
 }
 
 #[test]
-fn exposure_is_a_sentence() {
+fn exposure_is_reported_in_a_sentence() {
     let answer = said(
         "
 name: bad

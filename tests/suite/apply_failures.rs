@@ -1,9 +1,9 @@
-//! The table of failures in `docs/schedulers.md`: it has a row for each kind of failure under each product, and each
-//! row says what a simulation does.
+//! The table of failures in `docs/schedulers.md` has a row for each kind of failure under each product, and each row
+//! agrees with a simulation.
 //!
-//! Ten clusters are updated, and the apply fails in all of them. A row that is refused is an error of the experiment;
-//! in any other row, the reason of the stall has the words and the rule of the row. Whether a failure is tried again
-//! is seen where only the first apply fails.
+//! Ten clusters are updated, and the apply fails in all of them. For a refused row, the experiment has an error. For
+//! any other row, the reason for the stall has the text and the rule of the row. Experiments in which only the first
+//! apply fails show whether the product tries again.
 
 use fleetsim::results::{RunOutcome, RunRecord};
 use fleetsim::scenario::{Overrides, load};
@@ -37,7 +37,7 @@ const PRODUCTS: [(&str, &str); 7] = [
     ("baselines", "batches: {size: 5}"),
 ];
 
-/// The name of a failure in the table: the word of an experiment, if it has one.
+/// Returns the name of a failure in the table: its keyword in experiments, if it has one.
 const fn name(failure: ApplyFailure) -> &'static str {
     match failure {
         ApplyFailure::Rejected => "rejected",
@@ -86,7 +86,7 @@ fn rows() -> Vec<FailureRow> {
     lines.map(row).collect()
 }
 
-/// A run in which the applies fail so, or the error of the experiment.
+/// Returns a run in which the applies fail in this way, or the error of the experiment.
 fn update(strategy: &str, apply: &str) -> Result<RunRecord, String> {
     let text = format!(
         "name: failures
@@ -114,7 +114,7 @@ strategies:
     }
 }
 
-/// The parts of a cell that are code: what the product prints.
+/// Returns the parts of a cell that are code: texts that the product prints.
 fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
@@ -144,7 +144,7 @@ fn check_row(row: &FailureRow, strategy: &str) {
 }
 
 #[test]
-fn each_kind_of_failure_has_a_row_for_each_product_and_each_row_is_true() {
+fn each_kind_of_failure_has_a_row_for_each_product_and_each_row_agrees_with_a_simulation() {
     let rows = rows();
     for (product, strategy) in PRODUCTS {
         for failure in ApplyFailure::ALL {
@@ -159,7 +159,7 @@ fn each_kind_of_failure_has_a_row_for_each_product_and_each_row_is_true() {
                 of_kind.next().is_none(),
                 "one row for {kind} under {product}"
             );
-            // An experiment does not name this one: it follows from its pods and a time-out.
+            // Experiments cannot request this failure: it follows from the pods and a time-out.
             if failure != ApplyFailure::NotReady {
                 check_row(row, strategy);
             }
@@ -176,7 +176,7 @@ fn each_kind_of_failure_has_a_row_for_each_product_and_each_row_is_true() {
 }
 
 #[test]
-fn a_product_that_cannot_have_a_failure_says_what_to_write_instead() {
+fn an_impossible_failure_is_refused_with_a_replacement() {
     let of = |product: &str| {
         let (_, strategy) = PRODUCTS
             .iter()

@@ -1,7 +1,7 @@
-//! Syncs that fail under Argo CD, told as whole simulations of a small fleet.
+//! Syncs that fail under Argo CD, in complete simulations of a small fleet.
 //!
-//! An attempt takes 1 s in its cluster. Ten canaries are the first step, twenty others the second. What follows from a
-//! failure is known by reading the source (`docs/schedulers.md`).
+//! An attempt takes 1 s in its cluster. Ten canaries are the first step, twenty others the second. The source for the
+//! reactions to a failure is the product's code (`docs/schedulers.md`).
 
 use fleetsim::results::{ClusterRow, RunOutcome, RunRecord};
 use fleetsim::sim;
@@ -13,7 +13,7 @@ const STEPS: &str = "strategy: {type: RollingSync, rollingSync: {steps: [
         {matchExpressions: [{key: env, operator: In, values: [prod]}]}]}}
       options: {triggerOnce: true}";
 
-/// The set's template lets a failed sync be repeated without end.
+/// An ApplicationSet whose template repeats a failed sync endlessly.
 const ENDLESS: &str = "apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
 metadata: {name: app}
@@ -25,7 +25,7 @@ spec:
       syncPolicy: {automated: {}, retry: {limit: -1}}
 ";
 
-/// The update with this `argoCd`, these settings of the application controller and these failing applies.
+/// Simulates the update with this `argoCd`, these settings of the application controller and these failing applies.
 fn update(strategy: &str, settings: &str, applies: &str) -> RunRecord {
     let text = format!(
         "name: failures
@@ -60,13 +60,13 @@ fn cluster<'r>(record: &'r RunRecord, name: &str) -> &'r ClusterRow {
     row.expect("the cluster exists")
 }
 
-/// Seconds from the first attempt in a cluster to the last one, which applies.
+/// Returns the seconds from the first attempt in a cluster to the last one, which succeeds.
 fn span(record: &RunRecord, name: &str) -> f64 {
     let row = cluster(record, name);
     row.applied_s.expect("applied") - row.instructed_s.expect("instructed")
 }
 
-/// The last message of an application's operation.
+/// Returns the last message of an application's operation.
 fn last_message(record: &RunRecord, name: &str) -> String {
     let object = format!("Application/{name}");
     let rows = record.statuses.iter().rev();
@@ -93,7 +93,7 @@ fn a_rejected_sync_is_repeated_five_times_and_holds_its_step() {
                  canary-07) Progressing, OutOfSync, Healthy, operation Failed (one or more objects failed to apply, \
                  reason: admission webhook denied the request (retried 5 times).); 20 applications";
     assert!(held.starts_with(words), "{held}");
-    // Six attempts of 1 s, and 10 + 20 + 40 + 80 + 160 s between them.
+    // Six attempts take 1 s each, with waits of 10 + 20 + 40 + 80 + 160 s between them.
     assert_near(record.run.end_s, 316.0);
     assert_eq!(
         last_message(&record, "canary-07"),
@@ -105,7 +105,7 @@ fn a_rejected_sync_is_repeated_five_times_and_holds_its_step() {
 }
 
 #[test]
-fn each_kind_of_failure_has_the_products_words_and_nothing_is_rolled_back() {
+fn each_kind_of_failure_has_the_products_message_and_nothing_is_rolled_back() {
     for (kind, words) in [
         ("rejected", "reason: admission webhook denied the request"),
         (
@@ -144,7 +144,7 @@ fn a_sync_that_fails_for_a_while_arrives_with_a_later_attempt() {
         "{}",
         record.run.held()
     );
-    // The fourth attempt, after 10 + 20 + 40 s.
+    // The fourth attempt succeeds, after waits of 10 + 20 + 40 s.
     for row in &record.clusters {
         assert!((span(&record, &row.cluster) - 74.0).abs() < 0.1, "{row:?}");
     }
@@ -153,7 +153,7 @@ fn a_sync_that_fails_for_a_while_arrives_with_a_later_attempt() {
 
 #[test]
 fn a_hook_occupies_no_processor_and_a_webhook_does() {
-    // Ten processors, and ten canaries that fail for half an hour before the others come.
+    // There are ten processors, and ten canaries fail for half an hour before the other clusters begin.
     let told = |kind: &str| {
         let applies = format!(
             "[{{clusters: [canary-01, canary-02, canary-03, canary-04, canary-05, canary-06, canary-07, canary-08, \
@@ -173,7 +173,7 @@ fn a_hook_occupies_no_processor_and_a_webhook_does() {
 }
 
 #[test]
-fn a_time_out_ends_a_hook_at_once_and_is_not_repeated() {
+fn a_time_out_ends_a_hook_immediately_and_is_not_repeated() {
     let hangs = "[{clusters: [canary-03], kind: hook, after: 30m}]";
     let record = update(STEPS, "syncTimeout: 5m", hangs);
     assert_eq!(record.run.outcome, RunOutcome::Stalled);
@@ -183,12 +183,12 @@ fn a_time_out_ends_a_hook_at_once_and_is_not_repeated() {
     let held = record.run.held();
     let words = "operation Failed (Operation terminated, triggered by controller sync timeout)";
     assert!(held.contains(words), "{held}");
-    // Without it, six hooks of half an hour.
+    // Without the time-out, there are six hooks of half an hour.
     assert_near(update(STEPS, "", hangs).run.end_s, 6.0 * 1800.0 + 310.0);
 }
 
 #[test]
-fn a_time_out_counts_over_all_attempts_and_waits_for_one_that_applies() {
+fn a_time_out_covers_all_attempts_and_waits_for_an_attempt_that_is_applying() {
     // Attempts begin after 0, 11 and 32 s; the next would begin after 73 s.
     let record = update(
         STEPS,
@@ -204,7 +204,7 @@ fn a_time_out_counts_over_all_attempts_and_waits_for_one_that_applies() {
     assert_near(record.run.end_s, 2.0 * 300.0);
     let words = "Failed: Operation terminated, triggered by controller sync timeout";
     assert_eq!(last_message(&record, "canary-03"), words);
-    // A time-out that does not strike changes nothing.
+    // A time-out that is not reached changes nothing.
     let record = update(
         STEPS,
         "syncTimeout: 1h",
@@ -214,7 +214,7 @@ fn a_time_out_counts_over_all_attempts_and_waits_for_one_that_applies() {
 }
 
 #[test]
-fn a_set_without_steps_leaves_a_failed_application_alone() {
+fn a_set_without_steps_does_not_touch_a_failed_application() {
     let record = update(
         "autoSync: true",
         "",
@@ -231,7 +231,7 @@ fn a_set_without_steps_leaves_a_failed_application_alone() {
 }
 
 #[test]
-fn retries_without_a_limit_of_what_always_fails_do_not_keep_a_run_alive() {
+fn endless_retries_of_a_permanent_failure_do_not_keep_a_run_alive() {
     let strategy = "generate: false\n      file: applicationset.yaml";
     let record = update(strategy, "", "[{clusters: [prod-05], kind: rejected}]");
     assert_eq!(record.run.outcome, RunOutcome::Stalled);
@@ -246,6 +246,6 @@ fn retries_without_a_limit_of_what_always_fails_do_not_keep_a_run_alive() {
         "[{clusters: [prod-05], kind: rejected, attempts: 12}]",
     );
     assert_eq!(record.run.outcome, RunOutcome::Complete);
-    // 10 + 20 + 40 + 80 + 160 + 7 · 180 s between thirteen attempts.
+    // The waits between thirteen attempts are 10 + 20 + 40 + 80 + 160 + 7 · 180 s.
     assert!((span(&record, "prod-05") - 1583.0).abs() < 0.1);
 }

@@ -1,4 +1,4 @@
-//! Failures under Argo CD, as whole simulations of small fleets whose times can be computed by hand.
+//! Failures under Argo CD, in complete simulations of small fleets whose times can be computed by hand.
 //!
 //! In all simulations, a sync takes 1 s in a cluster that answers, and news takes 1 s, so that no operation begins in
 //! the second of its promotion (Argo CD would not count it). Passes and comparisons take some hundred milliseconds.
@@ -560,8 +560,8 @@ fn ten_operations_run_concurrently_and_offline_clusters_occupy_processors() {
     };
     let healthy = story("{}").play();
     // Ten applications sync at a time, each for 4 s, because the application controller is notified immediately when a
-    // cluster has applied. The tenth group begins after nine such times, preceded by the news of the first pass and
-    // the pass itself.
+    // cluster has applied. The tenth group begins after nine of these intervals, which begin after the first pass and
+    // its notification.
     let told = last_told(&healthy);
     assert!((37.0..39.5).contains(&told), "the last is told at {told} s");
     let sick = story("{offline: {share: 40%}}").play();

@@ -1,5 +1,5 @@
-//! Argo CD's RollingSync and its proposal as whole simulations of 1 000 applications: failures do not break budgets or
-//! the order of steps, a stalled rollout names its step, and settings that Argo CD rejects are rejected.
+//! Argo CD's RollingSync and its proposal in complete simulations of 1 000 applications: failures do not break budgets
+//! or the order of steps, a stalled rollout names its step, and settings that Argo CD rejects are rejected.
 
 use std::collections::BTreeMap;
 

@@ -148,8 +148,8 @@ fn reason_to_skip(variant: &Variant, experiment: &Experiment) -> Option<&'static
     (is_long && !is_ci).then_some("20 million events take a minute, and CI is not set")
 }
 
-/// A run as results of format 3 have it: without the columns that came later, and with the critical path as one sum,
-/// because format 4 divides the path into more parts.
+/// Converts a run to format 3: without the columns that came later, and with the critical path as one sum, because
+/// format 4 divides the path into more parts.
 fn in_format_3(run: &RunRow) -> RunRow {
     let parts = [
         run.path_rule_s,
@@ -187,7 +187,7 @@ fn in_format_3(run: &RunRow) -> RunRow {
     }
 }
 
-/// The measures that results of format 3 have with the same meaning.
+/// Returns true for measures that have the same meaning in results of format 3.
 fn is_of_format_3(measure: Measure) -> bool {
     let column = measure.column();
     let is_new = [
@@ -317,7 +317,7 @@ fn compare(folder: &Path, results: &Path) -> Compared {
     for (name, bytes) in Tables::of(&records, experiment.seed).files() {
         let is_known = match name {
             "variants.csv" | "comparison.csv" => true,
-            // In an older format, their rows were compared above.
+            // The rows of results in an older format were compared above.
             "runs.csv" | "summary.csv" => format == SCHEMA_VERSION,
             "clusters.csv" | "passes.csv" | "statuses.csv" => compared.skipped == 0,
             "registries.csv" => is_whole && format == SCHEMA_VERSION,

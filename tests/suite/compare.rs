@@ -175,7 +175,8 @@ fn a_violation_that_the_old_version_has_is_named_and_does_not_fail_the_check() {
     );
 }
 
-/// Twenty clusters, some of them offline for good, of which this many may be unavailable.
+/// Writes an experiment with twenty clusters, some of which stay offline. `max_unavailable` of them may be
+/// unavailable.
 fn with_offline(folder: &Path, name: &str, max_unavailable: u32) {
     let experiment = format!(
         "
@@ -196,7 +197,7 @@ strategies: {{a: {{rancherFleet: {{maxUnavailable: {max_unavailable}}}}}}}
 }
 
 #[test]
-fn unfinished_runs_of_both_versions_are_said() {
+fn unfinished_runs_of_both_versions_are_reported() {
     let home = folder_with(&[]);
     with_offline(home.path(), "before.yaml", 1);
     with_offline(home.path(), "after.yaml", 2);

@@ -1,4 +1,4 @@
-//! The examples of Rancher Fleet's rollout document, as whole simulations: the documented behaviour (rules
+//! The examples of Rancher Fleet's rollout document, in complete simulations: the documented behaviour (rules
 //! `documented`) and the behaviour of the code (rules `shipped`), for first deployments and for updates.
 //!
 //! Document: SUSE Rancher Prime Continuous Delivery, "Rollout Strategy". Code: rancher/fleet at 3b2c622.
@@ -260,7 +260,7 @@ fn partitions_have_the_documented_sizes() {
 }
 
 #[test]
-fn clusters_in_no_partition_are_left_out_and_hold_the_shipped_rollout_alone() {
+fn clusters_in_no_partition_are_left_out_and_block_only_the_shipped_rollout() {
     let staging = "partitions: [
       {name: demoRollout, maxUnavailable: 10%, clusterSelector: {matchLabels: {env: staging}}}]";
     let documented = run(50, "initial", "documented", staging);

@@ -1,8 +1,8 @@
-//! `fleetsim explain`: what a release needs against the limits of each resource, and what each product does.
+//! `fleetsim explain`: what a release needs compared with the limits of each resource, and the rules of each product.
 
 use super::common::{fleetsim, folder_with, text};
 
-/// What is printed for an experiment.
+/// Returns the output of `explain` for an experiment.
 fn explained(experiment: &str) -> String {
     let home = folder_with(&[("experiment.yaml", experiment)]);
     let output = fleetsim(home.path())
@@ -12,7 +12,7 @@ fn explained(experiment: &str) -> String {
     text(&output.get_output().stdout)
 }
 
-/// The first row of the first table of needs, without the spaces between its columns.
+/// Returns the first row of the first table of needs, without the spaces between its columns.
 fn first_need(experiment: &str) -> String {
     let printed = explained(experiment);
     let mut lines = printed
@@ -77,7 +77,7 @@ release:
     - {kind: DaemonSet, image: h}
 strategies: {all: {allAtOnce: {}}}
 ";
-    // 240 pulls, 200 in each 6 h.
+    // There are 240 pulls, and the quota allows 200 in 6 h.
     let need = first_need(quota);
     assert!(
         need.starts_with("registry, pull quota | 240 pulls | 200 pulls in 6 h"),
@@ -127,7 +127,7 @@ strategies:
 "
         )
     };
-    let waits = "KubeFleet 0.3 waits for its tasks all the same: TimedWait 1h after it";
+    let waits = "KubeFleet 0.3 nevertheless waits for its tasks: TimedWait 1h after it";
     assert!(explained(&experiment("\"0.3\"")).contains(waits));
     let main = explained(&experiment("main"));
     assert!(main.contains("stage `nobody` selects no cluster; its tasks are skipped"));

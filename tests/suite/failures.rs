@@ -1,6 +1,6 @@
-//! Each scheduler against failures, as whole simulations of 100 clusters: an outage of half of the fleet in the middle
-//! of a rollout, clusters that never return, a fleet that keeps failing, a missing tag, a defect that shows late, and
-//! lost nodes. The end of each run is reported with the blocking rule; no run hangs, and nothing is lost.
+//! Each scheduler during failures, in complete simulations of 100 clusters: an outage of half of the fleet in the
+//! middle of a rollout, clusters that never return, a fleet that keeps failing, a missing tag, a defect that shows
+//! late, and lost nodes. The end of each run is reported with the blocking rule; no run hangs, and nothing is lost.
 
 use fleetsim::results::RunOutcome::{self, Complete, Horizon, Stalled};
 use fleetsim::results::RunRecord;

@@ -1,4 +1,4 @@
-//! Applies that fail under Rancher Fleet, as whole simulations of a small fleet.
+//! Applies that fail under Rancher Fleet, in complete simulations of a small fleet.
 //!
 //! An apply takes 1 s, and its pods answer their probe 180 to 190 s after they start. At most half of the ten clusters
 //! are unavailable at a time. Fleet's source shows that it retries (`docs/schedulers.md`).
@@ -18,7 +18,7 @@ fn update(helm: &str, faults: &str) -> RunRecord {
         .expect("the strategy starts no process")
 }
 
-/// The folder with that experiment, and more settings of the strategy.
+/// Creates a folder with that experiment and more settings of the strategy.
 fn folder(helm: &str, faults: &str, more: &str) -> TempDir {
     let text = format!(
         "name: failures
@@ -136,7 +136,7 @@ fn an_apply_that_fails_for_a_while_succeeds_and_one_that_always_fails_blocks_the
 
 #[test]
 fn a_field_that_must_not_change_ends_the_apply_for_good() {
-    // One failure would be enough: Fleet does not try again.
+    // A single failure has the same effect, because Fleet does not try again.
     for helm in ["{}", "{atomic: true, timeoutSeconds: 600}"] {
         let faults = "{apply: [{clusters: [c-02, c-04], kind: immutable, attempts: 1}]}";
         let record = update(helm, faults);
@@ -171,7 +171,7 @@ fn a_time_out_of_the_api_server_hits_the_listed_clusters_only() {
     assert_eq!(record.run.outcome, RunOutcome::Complete);
     for row in &record.clusters {
         let took = row.applied_s.expect("applied") - row.instructed_s.expect("instructed");
-        // An apply takes 1 s, and a webhook 10 s more; the back-off is 5 and 10 ms.
+        // An apply takes 1 s, a webhook adds 10 s, and the back-offs are 5 and 10 ms.
         let expected = if row.cluster == "c-03" { 23.015 } else { 1.0 };
         assert!((took - expected).abs() < 0.01, "{}: {took} s", row.cluster);
     }

@@ -19,7 +19,7 @@ enum ManifestOutcome {
     /// The manifest was read as an image.
     Image {
         listed: usize,
-        /// Bytes that a node without any layer downloads.
+        /// Number of bytes that a node without any layer downloads.
         bytes: u64,
         /// Number of uncompressed layers.
         plain: usize,

@@ -1,6 +1,6 @@
-//! Applies that fail under KubeFleet, told as whole simulations of a small fleet.
+//! Applies that fail under KubeFleet, in complete simulations of a small fleet.
 //!
-//! An apply takes 1 s in its cluster. What follows from a failure is known by reading the source
+//! An apply takes 1 s in its cluster. The source for the reactions to a failure is the product's code
 //! (`docs/schedulers.md`).
 
 use fleetsim::results::{RunOutcome, RunRecord};
@@ -12,7 +12,7 @@ const STAGED: &str =
     "kubeFleetStaged: {stages: [{name: all, labelSelector: {}, maxConcurrency: 4}]}";
 const ROLLING: &str = "kubeFleetRolling: {maxUnavailable: 40%}";
 
-/// The update of ten clusters with this strategy and these failing applies.
+/// Simulates the update of ten clusters with this strategy and these failing applies.
 fn update(strategy: &str, applies: &str) -> RunRecord {
     let text = format!(
         "name: failures
@@ -36,7 +36,7 @@ strategies:
         .expect("the strategy starts no process")
 }
 
-/// Seconds from the instruction of a cluster to its apply.
+/// Returns the seconds from the instruction of a cluster to its apply.
 fn took(record: &RunRecord, name: &str) -> f64 {
     let row = record.clusters.iter().find(|row| row.cluster == name);
     let row = row.expect("the cluster exists");
@@ -44,7 +44,7 @@ fn took(record: &RunRecord, name: &str) -> f64 {
 }
 
 #[test]
-fn clusters_that_reject_their_work_keep_their_places_and_are_named() {
+fn clusters_that_reject_their_work_keep_their_slots_and_are_named() {
     let words = "Applied is False on c-02, c-04 (Failed to apply the manifest (error: an error is returned by the \
                  API server: admission webhook denied the request))";
     for strategy in [STAGED, ROLLING] {
@@ -90,7 +90,7 @@ fn failing_clusters_use_up_the_limit_of_both_kinds_of_rollout() {
 }
 
 #[test]
-fn a_failed_apply_is_tried_again_at_the_looks_of_the_agent() {
+fn a_failed_apply_is_tried_again_at_the_checks_of_the_agent() {
     for strategy in [STAGED, ROLLING] {
         let record = update(
             strategy,
@@ -102,7 +102,8 @@ fn a_failed_apply_is_tried_again_at_the_looks_of_the_agent() {
             "{}",
             record.run.held()
         );
-        // Five applies of 1 s, and 5, 2, 2.4 and 2.88 s between them. The work generator comes before the first.
+        // Five applies take 1 s each, with waits of 5, 2, 2.4 and 2.88 s between them. The work generator runs before
+        // the first.
         let more = took(&record, "c-01") - took(&record, "c-02");
         assert!((more - (4.0 + 12.28)).abs() < 0.5, "{strategy}: {more}");
         let last = record

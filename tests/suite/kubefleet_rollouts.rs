@@ -1,4 +1,4 @@
-//! KubeFleet's schedulers in whole simulations of 1 000 clusters: invariants of every staged update run and every
+//! KubeFleet's schedulers in complete simulations of 1 000 clusters: invariants of every staged update run and every
 //! rolling update, first deployments and updates, with and without failures; and wrong configuration.
 
 use fleetsim::results::{ClusterRow, RunOutcome, RunRecord};

@@ -31,7 +31,7 @@ fn results_change_only_with_the_model_version() {
             run.pulls,
             run.passes,
         );
-        writeln!(text, "{name}: {measures:?}").expect("memory takes every byte");
+        writeln!(text, "{name}: {measures:?}").expect("writes to memory do not fail");
     }
     let hash: String = Sha256::digest(&text)
         .iter()

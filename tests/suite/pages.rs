@@ -97,13 +97,19 @@ fn prose_ends_before_column_120_and_cells_are_short() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// The anchors of a page's headings, as repository browsers generate them: lower case, dashes, no punctuation.
+/// The anchors of a page: its headings, as repository browsers name them (lower case, dashes, no punctuation), and its
+/// `<a id="…">`.
 fn anchors(page: &str) -> Vec<String> {
     let headings = page
         .lines()
         .filter(|line| line.starts_with('#'))
         .map(|line| line.trim_start_matches('#').trim());
     let kept = |letter: &char| letter.is_alphanumeric() || ['-', '_', ' '].contains(letter);
+    let named = page
+        .split("<a id=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('"'))
+        .map(|(name, _)| name.to_owned());
     headings
         .map(|heading| {
             heading
@@ -113,6 +119,7 @@ fn anchors(page: &str) -> Vec<String> {
                 .collect::<String>()
                 .replace(' ', "-")
         })
+        .chain(named)
         .collect()
 }
 

@@ -149,7 +149,7 @@ fn a_strategy_that_is_deleted_or_edited_counts_for_runs_that_are_not_initialized
         "{}",
         deleted.held_detail
     );
-    // Initialized by then.
+    // The run is already initialized at that time.
     let kept = run("[{after: 11 min, delete: strategy}]");
     assert_eq!(kept.run.outcome, RunOutcome::Complete);
     let edit = "edit: {stages: [{name: all, labelSelector: {}, maxConcurrency: 100%}]}";

@@ -23,7 +23,7 @@ use fleetsim::scenario::{Overrides, load};
 
 use super::common::{fleetsim, text};
 
-/// The clusters of every file's fleet, with their labels; those with `env: prod` are the group `shops`.
+/// The fleet for all files: clusters with their labels. Clusters with `env: prod` form the group `shops`.
 const FLEET: &str = "fleet:\n\
     \x20 - {name: \"a{1..2}\", labels: {env: prod, ring: canary}}\n\
     \x20 - {name: \"b{1..2}\", labels: {env: prod, ring: rest}}\n\

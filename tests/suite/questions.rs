@@ -18,7 +18,7 @@ const WORDS_PER_SECOND: usize = 4;
 /// The time after which a newcomer gives up, in seconds.
 const PATIENCE: usize = 120;
 
-/// A question, the pages from the front page to the answer, and words of the answer.
+/// A question, the pages that lead from the front page to the answer, and words of the answer.
 struct Question {
     text: &'static str,
     pages: &'static [&'static str],

@@ -52,7 +52,7 @@ fn start(at: &Path, args: &[&str]) -> Child {
         .expect("started")
 }
 
-/// The processor time that a program has used. `None`: there is no `/proc`.
+/// Returns the processor time that a program has used. `None`: there is no `/proc`.
 fn processor_time(child: &Child) -> Option<Duration> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
     // The name of the program, in brackets, may contain spaces. After it, the 12th and 13th fields are user and system

@@ -147,10 +147,10 @@ fn the_native_scheduler_instructs_clusters_in_the_order_of_the_products_own_cont
     }
 }
 
-/// An apply that fails for good, one that fails for a while, and a hook, under Argo CD's own ApplicationSet controller
-/// and under the native one.
+/// Compares Argo CD's own ApplicationSet controller with the native one for three failures: a permanent one, a
+/// temporary one, and a failing hook.
 #[test]
-fn argo_cds_own_controller_goes_on_as_the_native_one_after_failed_syncs() {
+fn argo_cds_own_controller_continues_like_the_native_one_after_failed_syncs() {
     let Some(programs) = programs() else { return };
     let times = |choice: &str| {
         let strategies =
@@ -186,13 +186,13 @@ fn argo_cds_own_controller_goes_on_as_the_native_one_after_failed_syncs() {
             }
         }
     }
-    // Six attempts fail, and two of the second sync: 310 + 30 s of waits.
+    // Six attempts of the first sync and two of the second fail, with waits of 310 + 30 s.
     let canary = native.iter().find(|(cluster, _)| cluster == "canary-1");
     let at = canary.expect("it is there").1.expect("it arrives");
     assert!((340.0..370.0).contains(&at), "{at}");
 }
 
-/// When each cluster had applied, if it ever had.
+/// Returns the time at which each cluster had applied the revision, if it did.
 fn applied(table: &Path) -> Vec<(String, Option<f64>)> {
     let mut table = csv::Reader::from_path(table).expect("the table");
     let headers = table.headers().expect("a header").clone();
@@ -444,7 +444,7 @@ fn generators_that_argo_cds_own_controller_cannot_use_on_the_fleet_are_refused()
         messages.contains("`registered: false` of new"),
         "{messages}"
     );
-    // Generators that select the whole fleet are accepted.
+    // A set whose generators select the whole fleet is accepted.
     let all = set("[{clusters: {selector: {matchExpressions: [
         {key: ring, operator: In, values: [canary, rest]},
         {key: argocd.argoproj.io/secret-type, operator: Exists}]}}}]");

@@ -1,5 +1,5 @@
-//! What a rollout waits for, and whom it leaves behind: whole simulations of small experiments, each with one limit
-//! that binds by construction.
+//! The waits of a rollout, and the targets that it leaves behind, in complete simulations of small experiments. Each
+//! has one limit that is binding by construction.
 
 use fleetsim::results::{LinkKind, Measure, RegistryRow, RunOutcome, RunRecord, RunRow};
 use fleetsim::sim;
@@ -20,7 +20,7 @@ const PARTS: [Measure; 10] = [
     Measure::PathReport,
 ];
 
-/// The largest part of a run's time, after a check that the parts add up to it.
+/// Returns the largest part of a run's time. Checks that the parts add up to that time.
 fn largest(run: &RunRow) -> Measure {
     let part = |measure: Measure| measure.of(run).expect("the run is complete");
     let sum: f64 = PARTS.into_iter().map(part).sum();
@@ -32,7 +32,7 @@ fn largest(run: &RunRow) -> Measure {
     largest.expect("there are parts")
 }
 
-/// An experiment of one image that all clusters pull at once.
+/// An experiment in which all clusters pull one image simultaneously.
 fn storm(fleet: &str, registry: &str, rest: &str) -> RunRecord {
     let text = format!(
         "name: storm
@@ -69,7 +69,7 @@ fn a_quota_of_pulls_is_a_wait_for_the_limit() {
 }
 
 #[test]
-fn an_outage_of_the_registry_is_a_wait_for_it() {
+fn an_outage_of_the_registry_counts_as_a_wait_for_it() {
     let run = storm(
         TWENTY,
         "{egress: 10 Gbit/s, windows: [{from: 0 s, for: 4 min, down: true}]}",
@@ -82,7 +82,7 @@ fn an_outage_of_the_registry_is_a_wait_for_it() {
 }
 
 #[test]
-fn a_registry_that_is_full_is_a_wait_for_it() {
+fn requests_to_a_full_registry_count_as_a_wait_for_it() {
     let run = storm(
         "{name: \"n-{001..100}\", nodes: 1, downlink: 1 Gbit/s, rtt: 2 ms}",
         "{preset: harbor-small, egress: 100 Mbit/s, connections: {max: 10}}",
@@ -203,7 +203,7 @@ fn the_link_of_a_region_that_binds_is_busy_in_the_table() {
     let [lan] = rows_of(&run, LinkKind::Region)[..] else {
         panic!("{:?}", run.registries);
     };
-    // 20 times 60 MB over 2 MB/s are 10 minutes.
+    // 20 times 60 MB over 2 MB/s take 10 minutes.
     let busy_s = lan.egress_busy_share.expect("metered") * run.run.end_s;
     assert!((590.0..620.0).contains(&busy_s), "{busy_s}");
     assert_eq!(lan.in_bytes, Some(lan.egress_bytes));
@@ -212,7 +212,7 @@ fn the_link_of_a_region_that_binds_is_busy_in_the_table() {
 }
 
 #[test]
-fn mirrors_send_what_their_regions_pull() {
+fn mirrors_send_the_pulls_of_their_regions() {
     let run = storm(
         REGIONAL,
         "{egress: 1 Gbit/s}",

@@ -1,4 +1,4 @@
-//! When a controller's work queue processes a key again, and how long a failed key waits.
+//! The times at which a controller's work queue processes a key again, and the waits of failed keys.
 //!
 //! Follows `DefaultTypedControllerRateLimiter` of kubernetes/client-go (`util/workqueue/default_rate_limiters.go`),
 //! which controller-runtime uses if a controller sets no rate limiter. Its token bucket for all keys is left out.

@@ -62,7 +62,7 @@ pub struct CheckedSelector {
     selector: LabelSelector,
 }
 
-/// Why Kubernetes rejects a selector.
+/// The reason why Kubernetes rejects a selector.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are named in the messages")]

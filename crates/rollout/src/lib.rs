@@ -89,7 +89,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// Which rules are simulated.
+/// The simulated rules.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -106,7 +106,7 @@ pub enum RuleSet {
 pub struct Pass<Action, Status> {
     /// The actions, in the product's order.
     pub actions: Vec<Action>,
-    /// When the next pass is due even without changes. `None`: the next pass starts only after a change.
+    /// The time at which the next pass is due even without changes. `None`: the next pass starts only after a change.
     pub wake_at: Option<SimTime>,
     /// The status that the product shows after this pass.
     pub status: Status,

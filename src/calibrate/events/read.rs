@@ -77,7 +77,7 @@ struct SeriesJson {
     count: Option<u64>,
 }
 
-/// What happened to a pod or one of its containers.
+/// An event of a pod or of one of its containers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Happening {
     /// The scheduler has chosen a node.

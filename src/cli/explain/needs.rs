@@ -1,8 +1,8 @@
-//! The table of a world's needs against its limits: the resource that needs the most time first.
+//! The table that compares a world's needs with its limits. The resource that needs the most time comes first.
 
 use fleetsim::world::{ResourceNeed, WorldSpec, resource_needs};
 
-/// Most resources that are listed.
+/// Maximum number of listed resources.
 const MOST_ROWS: usize = 12;
 
 /// A row of the table.

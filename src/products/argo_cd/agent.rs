@@ -18,7 +18,7 @@ const WAY: DurationModel = DurationModel::LogNormal {
 pub(super) const AGENT: AgentSpec = AgentSpec {
     instruction_delay: WAY,
     // Source: under 1 s for a ConfigMap in AWS's published scale test with 10,000 applications (Argo CD in 2023), 10
-    // to 13 requests; 3 s from `startedAt` to `finishedAt` of one sync of a Service and more objects
+    // to 13 requests; 3 s from `startedAt` to `finishedAt` of one sync with a Service and other objects
     // (terraform-provider-argocd#887). 0.3 s gives the 9 to 10 s that five applications took in Argo CD's own test of
     // RollingSync (docs/validation.md).
     apply: DurationModel::LogNormal {
@@ -31,7 +31,7 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     // `controller/appcontroller.go` of argoproj/argo-cd at 37ee009, a rate-limited add with 1 ms.
     readiness: ReadinessSpec::Delay(DurationModel::Constant(SimDuration::from_millis(1))),
     report_delay: WAY,
-    // The application controller decides on another attempt (`application_controller::failed_syncs`).
+    // The application controller decides about another attempt (`application_controller::failed_syncs`).
     applies: ApplyRules {
         again: ApplyRetry::ByController,
         ..ApplyRules::NONE

@@ -105,7 +105,7 @@ pub(crate) struct ProposalConfig {
     /// Whether the file's generators and template make applications and labels. `false`: each entry of the fleet is an
     /// application, with its labels.
     generate: bool,
-    /// Whose words are shown. `documented`: the condition `ApplicationSetUpToDate` of the proposal.
+    /// Rules for the displayed statuses. `documented`: the condition `ApplicationSetUpToDate` of the proposal.
     statuses: RuleSet,
 }
 
@@ -374,7 +374,7 @@ impl ProposalConfig {
             name: self.file.as_deref(),
             path,
             accept: &self.accept,
-            // What these decide is computed, or does not count.
+            // The effect of these fields is computed, so `accept` need not list them.
             moot: if self.generates() {
                 &["spec.generators"]
             } else {
@@ -383,7 +383,7 @@ impl ProposalConfig {
         }
     }
 
-    /// Whether the file makes the applications.
+    /// Returns whether the file's generators and template create the applications.
     fn generates(&self) -> bool {
         self.file.is_some() && self.generate
     }

@@ -151,7 +151,7 @@ pub(crate) fn generate(
             && first != application
         {
             let message = format!(
-                "the set makes several applications for the cluster {}, but an entry of the fleet is one",
+                "the set creates several applications for the cluster {}, but each entry of the fleet is one application",
                 clusters[cluster].name
             );
             return Err(GenerateError::new(
@@ -200,7 +200,7 @@ impl Evaluation<'_> {
             return Err(GenerateError::new(field, message));
         };
         let place = format!("{field}.{kind}");
-        // `clusters:` without a value is a generator with all defaults.
+        // `clusters:` without a value is a generator whose fields all have their defaults.
         let written = match &parts[kind] {
             Value::Null => Value::Object(Map::new()),
             value => value.clone(),

@@ -1,10 +1,11 @@
-//! Patterns of names, as gobwas/glob v0.2.3 matches them without separators, for sync windows.
+//! Name patterns of sync windows, matched like gobwas/glob v0.2.3 does without separators.
 //!
-//! `*` and `**` are any text, `?` is one character, `[a-c]` and `[!a-c]` are one character of a set, `{one,two}` is
-//! one of several patterns, and `\` takes the next character as it is. A pattern that is not closed matches nothing:
-//! Argo CD logs that and goes on (`util/glob/glob.go`). The pattern `*` alone matches every text.
+//! `*` and `**` match any text, `?` matches one character, `[a-c]` and `[!a-c]` match one character of a set,
+//! `{one,two}` matches one of several patterns, and `\` matches the next character literally. A pattern without its
+//! closing bracket matches nothing: Argo CD logs an error and continues (`util/glob/glob.go`). The pattern `*` alone
+//! matches every text.
 
-/// Whether a pattern matches a text.
+/// Returns whether a pattern matches a text.
 pub(super) fn glob_matches(pattern: &str, text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     alternatives(pattern).is_some_and(|all| all.iter().any(|one| matches(one, &text)))
@@ -28,7 +29,7 @@ struct CharRange {
     to: char,
 }
 
-/// The patterns without braces that a pattern stands for. `None`: it is not closed.
+/// Expands the braces of a pattern. Returns all alternatives. `None`: a bracket is not closed.
 fn alternatives(pattern: &str) -> Option<Vec<Vec<GlobPart>>> {
     let chars: Vec<char> = pattern.chars().collect();
     let mut at = 0;
@@ -36,7 +37,7 @@ fn alternatives(pattern: &str) -> Option<Vec<Vec<GlobPart>>> {
     (at == chars.len()).then_some(found)
 }
 
-/// Reads up to the end, or inside of braces up to `,` or `}`.
+/// Parses up to the end, or inside of braces up to `,` or `}`.
 fn sequence(chars: &[char], at: &mut usize, is_inner: bool) -> Option<Vec<Vec<GlobPart>>> {
     let mut all = vec![Vec::new()];
     while *at < chars.len() {
@@ -68,7 +69,7 @@ fn sequence(chars: &[char], at: &mut usize, is_inner: bool) -> Option<Vec<Vec<Gl
     (!is_inner).then_some(all)
 }
 
-/// The patterns between braces, behind the first brace.
+/// Parses the patterns between braces, after the opening brace.
 fn braces(chars: &[char], at: &mut usize) -> Option<Vec<Vec<GlobPart>>> {
     let mut all = Vec::new();
     loop {
@@ -81,7 +82,7 @@ fn braces(chars: &[char], at: &mut usize) -> Option<Vec<Vec<GlobPart>>> {
     }
 }
 
-/// A set of characters, behind the bracket.
+/// Parses a set of characters, after the opening bracket.
 fn set(chars: &[char], at: &mut usize) -> Option<GlobPart> {
     let is_not = matches!(chars.get(*at), Some('!' | '^'));
     *at += usize::from(is_not);

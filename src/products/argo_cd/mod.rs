@@ -81,7 +81,7 @@ pub struct ArgoCdStrategy {
     pub has_webhook: bool,
     /// Applications that differ from the template.
     pub exceptions: ApplicationExceptions,
-    /// When the applications of the project may be synced. `None`: always.
+    /// The sync windows of the applications' project. `None`: applications may be synced at any time.
     pub sync_windows: Option<SyncWindows>,
 }
 
@@ -138,7 +138,7 @@ impl ArgoCdStrategy {
         }
     }
 
-    /// One line on the sync windows of the entries' applications. `None`: no project is named.
+    /// Returns one line about the sync windows of the entries' applications. `None`: no project is named.
     fn windows_in_words(&self, clusters: &[ClusterSpec]) -> Option<String> {
         let windows = self.sync_windows.as_ref()?;
         let mut names = Vec::new();

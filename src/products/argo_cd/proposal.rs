@@ -1,8 +1,10 @@
-//! The proposal for ApplicationSets as a checked strategy: its applications, and the acts that its rollouts take.
+//! The proposal for ApplicationSets as a checked strategy: its applications, and the user actions that affect its
+//! rollouts.
 //!
-//! The text knows a change of the set in mid-rollout: "the existing rollout is abandoned, the application resources are
-//! left in their present state, and the new rollout begins" (argoproj/argo-cd#9437). Acts of people are such changes: a
-//! release changes the template, an edit the strategy, and other labels put applications into other steps.
+//! The proposal describes a change of the set during a rollout: "the existing rollout is abandoned, the application
+//! resources are left in their present state, and the new rollout begins" (argoproj/argo-cd#9437). Users' actions are
+//! such changes: a release changes the template, an edit changes the strategy, and new labels move applications to
+//! other steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use crate::rollout::argo_cd::{ApplicationSetSpec, TemplateCluster};
 use crate::rollout::label_selector::Labels;
 use crate::world::ClusterSpec;
 
-/// A checked ApplicationSet with the strategy that was proposed.
+/// A checked ApplicationSet with the proposed strategy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArgoCdProposal {
     /// The strategy.
@@ -25,21 +27,22 @@ pub struct ArgoCdProposal {
     /// The template and the parameters of the generators that give applications their labels. `None`: each entry of
     /// the fleet is an application with its labels.
     pub generated: Option<GeneratedLabels>,
-    /// Whose words are shown: none, since nothing of it shipped, or the condition of the text.
+    /// The rules for statuses: no status, because the proposal never shipped, or the condition that the proposal
+    /// describes.
     pub statuses: RuleSet,
 }
 
-/// What a set's template makes labels of.
+/// The inputs from which a set's template generates labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneratedLabels {
     /// The set.
     pub spec: ApplicationSetSpec,
-    /// For each cluster the parameters of the generators beside its name and labels.
+    /// For each cluster, the parameters of the generators other than its name and labels.
     pub parameters: Arc<Vec<BTreeMap<String, String>>>,
 }
 
 impl ArgoCdProposal {
-    /// The applications of a fleet: the name of each cluster, and the labels of its application.
+    /// Returns the applications of a fleet: the name of each cluster, and the labels of its application.
     pub fn applications(&self, clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
         let mut applications = applications(clusters);
         for (index, (name, labels)) in applications.iter_mut().enumerate() {
@@ -48,7 +51,7 @@ impl ArgoCdProposal {
         applications
     }
 
-    /// The labels of the application of a cluster, which has these labels itself.
+    /// Returns the labels of a cluster's application. `own` are the labels of the cluster itself.
     pub(super) fn labels(&self, index: usize, name: &str, own: &Arc<Labels>) -> Arc<Labels> {
         let Some(GeneratedLabels { spec, parameters }) = &self.generated else {
             return Arc::clone(own);
@@ -63,27 +66,27 @@ impl ArgoCdProposal {
     }
 }
 
-/// The part of an ApplicationSet's spec that somebody edits.
+/// The part of an ApplicationSet's spec that an edit can change.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EditedSpec {
     strategy: ProposalStrategy,
 }
 
-/// The strategy that somebody has edited.
+/// Parses an edited strategy.
 ///
 /// # Errors
-/// Why it is none, in words.
+/// Returns the reason if it is not.
 pub(super) fn edited_strategy(fields: &Value) -> Result<ProposalStrategy, String> {
     serde_json::from_value(fields.clone())
         .map(|EditedSpec { strategy }| strategy)
         .map_err(|error| format!("its `edit` has no `strategy` of an ApplicationSet: {error}"))
 }
 
-/// Whether an edit is one of the strategy.
+/// Checks that an edit is a valid strategy.
 ///
 /// # Errors
-/// Why it is none, in words.
+/// Returns the reason if the strategy is invalid.
 pub(super) fn check_edit(fields: &Value) -> Result<(), String> {
     let edited = edited_strategy(fields)?;
     ProposedRollingUpdate::new(&edited, &[])

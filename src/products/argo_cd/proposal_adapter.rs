@@ -1,13 +1,13 @@
 //! Connects the rules of Argo CD's proposed `RollingUpdate` to the simulated world.
 //!
-//! A pass changes the Application objects that are next. Each then syncs by its own policy: its cluster is instructed
-//! when the object is written. The sync succeeds when the cluster reports the revision as applied; the health comes
-//! from the cluster's reports. A change of the sync status or the health starts a pass. Source:
+//! A pass changes the Application objects that are next. Each Application then syncs by its own policy: its cluster is
+//! instructed when the object is written. The sync succeeds when the cluster reports the revision as applied; the
+//! health comes from the cluster's reports. A change of the sync status or the health starts a pass. Source:
 //! `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md` of argoproj/argo-cd at
 //! 37ee0097cf851bc2dd7665fc081bbce61a7e836e.
 //!
-//! A changed set, by its template, its strategy or by labels, abandons the rollout: the next pass goes by the new set.
-//! Under `statuses: documented` the set shows the condition of the text.
+//! A change of the set's template, strategy or labels abandons the rollout, and the next pass follows the new set.
+//! Under `statuses: documented` the set shows the condition that the proposal describes.
 //!
 //! Left out: failed syncs (an offline cluster is instructed when it returns), the duration of the comparison that
 //! begins a sync, and the operation processors. Clusters that are paused or without an agent are never instructed, and
@@ -36,7 +36,7 @@ pub(super) struct ProposalController<'s> {
     /// The strategy in force.
     steps: ProposalStrategy,
     scheduler: ProposedRollingUpdate,
-    /// The applications, with their present labels.
+    /// The applications with their current labels.
     applications: Vec<(String, Arc<Labels>)>,
     view: ProposalView,
     clusters: &'s [ClusterSpec],
@@ -91,7 +91,8 @@ impl<'s> ProposalController<'s> {
         }
     }
 
-    /// Somebody changes the set. The rollout is abandoned, applications stay as they are, and a new rollout begins.
+    /// Handles a user's change of the set. The rollout is abandoned, applications keep their state, and a new rollout
+    /// begins.
     fn person(&mut self, change: &Change) {
         match change {
             Change::Release(revision) => self.view.wanted = *revision,
@@ -111,10 +112,10 @@ impl<'s> ProposalController<'s> {
         self.runtime.add(());
     }
 
-    /// Steps follow from the strategy and the labels.
+    /// Computes the steps from the strategy and the labels.
     fn plan(&mut self) {
         self.scheduler = ProposedRollingUpdate::new(&self.steps, &self.applications)
-            .expect("a strategy is checked before, and labels leave it valid");
+            .expect("the strategy was checked, and labels cannot invalidate it");
     }
 
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {

@@ -82,11 +82,11 @@ pub(super) fn first_refresh(
 ) -> SimTime {
     let first = refreshes(settings, luck, application)
         .find(|at| *at >= 0.0)
-        .expect("announcements go on for ever");
+        .expect("announcements never end");
     SimTime::ZERO + SimDuration::from_secs_f64(first)
 }
 
-/// The first refresh of an application at or after a time.
+/// Returns the time of an application's first refresh at or after a time.
 pub(super) fn next_refresh(
     settings: &ApplicationControllerSettings,
     luck: &Streams,
@@ -96,7 +96,7 @@ pub(super) fn next_refresh(
     let from = from.saturating_since(SimTime::ZERO).as_secs_f64();
     let next = refreshes(settings, luck, application)
         .find(|at| *at >= from)
-        .expect("announcements go on for ever");
+        .expect("announcements never end");
     SimTime::ZERO + SimDuration::from_secs_f64(next)
 }
 

@@ -1,30 +1,30 @@
-//! Argo CD's sync windows: when the applications of a project may be synced.
+//! Argo CD's sync windows, which restrict the times at which the applications of a project are synced.
 //!
 //! Follows argoproj/argo-cd 37ee0097, `SyncWindows` in `pkg/apis/application/v1alpha1/types.go`:
 //! - A window has five cron fields as robfig/cron reads them, without descriptors, and a duration. It is active from
 //!   just after the expression fires to just before the duration is over. The expression is read in UTC, on a clock
 //!   that is ahead of UTC by the offset that the window's `timeZone` has now (`scheduleOffsetByTimeZone`). So a change
-//!   of the clocks moves a window at once, also one that is open, and no time is skipped or repeated.
-//! - A window is of an application if one of its lists matches: the application's name, the name or the address of its
-//!   destination, or the destination's namespace; with `andOperator` each list that is there must (`Matches`).
-//! - An active deny window blocks. Without one, an active allow window lets syncs through. With neither, an allow
-//!   window that is not active blocks (`CanSync`). `manualSync` lets only the syncs of users through, of which there
-//!   are none here: a RollingSync's operations are marked as automated, as are those of automated sync.
-//! - `syncOverrun`: an operation goes on in a closed window if the start in `status.operationState` was in an open
-//!   one, provided that all active deny windows, or else all allow windows, have it. When a new operation is looked at
-//!   for the first time, that start is the one of the operation before it (`processRequestedAppOperation` passes the
-//!   application as it was), so that a new operation may begin in a closed window.
+//!   of the clocks moves a window immediately, even an open one, and no time is skipped or repeated.
+//! - A window applies to an application if one of its lists matches the application's name, the name or the address of
+//!   its destination, or the destination's namespace. With `andOperator`, every existing list must match (`Matches`).
+//! - An active deny window blocks syncs. Without one, an active allow window permits them. With neither, an inactive
+//!   allow window blocks them (`CanSync`). `manualSync` permits only users' syncs, which are not simulated: the
+//!   operations of a RollingSync are marked as automated, like those of automated sync.
+//! - `syncOverrun`: an operation continues in a closed window if the start in `status.operationState` was in an open
+//!   window, provided that all active deny windows, or else all allow windows, have this option. At the first check of
+//!   a new operation, the status still has the start of the previous operation (`processRequestedAppOperation` passes
+//!   the old application). So a new operation may begin in a closed window.
 //! - Automated sync begins no operation in a closed window (`Sync prevented by sync window`, `appcontroller.go`); the
-//!   next refresh looks again. An operation that was requested is Running, `Sync operation blocked by sync window`,
-//!   and is looked at again every 30 s (`SyncAppState` in `sync.go`, `appOperationMaxRequeueInterval`). It keeps its
-//!   row.
+//!   next refresh checks again. A requested operation is Running, `Sync operation blocked by sync window`, and is
+//!   checked again every 30 s (`SyncAppState` in `sync.go`, `appOperationMaxRequeueInterval`). It keeps its row.
 //!
-//! Refused: an invalid expression or duration, with which Argo CD would block every sync of the application, and what
-//! `SyncWindow.Validate` refuses. An unknown `timeZone` is UTC, as in the product, with a note.
+//! Rejected: an invalid expression or duration, with which Argo CD would block every sync of the application, and
+//! everything that `SyncWindow.Validate` rejects. An unknown `timeZone` means UTC, as in the product, and adds a note.
 //!
-//! How sure: by reading; the expressions are compared with robfig/cron itself. Left out: windows of global projects;
-//! looks that the events of an application add to those every 30 s; a change of the clocks between the start of an
-//! operation and a look at `syncOverrun`. An operation before the release counts as started in an open window.
+//! Evidence: the product's source; the expressions are compared with robfig/cron itself. Left out: windows of global
+//! projects; checks after events of an application, in addition to those every 30 s; a change of the clocks between
+//! the start of an operation and the evaluation of `syncOverrun`. An operation before the release counts as started in
+//! an open window.
 
 use serde::Deserialize;
 
@@ -40,12 +40,12 @@ use crate::products::words::first_names;
 use crate::rollout::parse_duration;
 use crate::units::{SimDuration, SimTime, counted};
 
-/// How far ahead an explanation looks for an open window.
+/// Time span in which an explanation searches for an open window.
 const FORESIGHT: SimDuration = SimDuration::from_hours(32 * 24);
 
 const PROJECT: ObjectKind = ObjectKind::of("AppProject");
 
-/// An `AppProject`, as far as it decides.
+/// The fields of an `AppProject` that affect the rollout.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct ProjectFile {
@@ -72,21 +72,21 @@ struct SyncWindowFields {
     sync_overrun: bool,
 }
 
-/// The application of an entry of the fleet, as windows select it.
+/// The properties of an application by which windows select it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WindowedApplication {
     pub(super) name: String,
-    /// The destination's name. Empty: it is named by its address.
+    /// The destination's name. Empty: the destination is given by its address.
     pub(super) cluster: String,
-    /// The destination has an address, which nothing here knows.
+    /// The destination is given by an address, which the simulation does not know.
     pub(super) has_server: bool,
-    /// The destination's namespace. `None`: nothing here knows it.
+    /// The destination's namespace. `None`: the simulation does not know it.
     pub(super) namespace: Option<String>,
 }
 
 impl ArgoCdStrategy {
-    /// The applications of a fleet as windows select them. `document`: the ApplicationSet. Without one, a destination
-    /// has the name of its entry.
+    /// Returns the properties of a fleet's applications by which windows select them. `document` is the
+    /// ApplicationSet. Without it, each destination has the name of its entry.
     pub(super) fn windowed(
         &self,
         document: Option<&Document>,
@@ -130,12 +130,12 @@ struct SyncWindow {
     duration: SimDuration,
     zone: Zone,
     has_overrun: bool,
-    /// For each entry of the fleet, whether the window is of its application.
+    /// For each entry of the fleet, whether the window applies to its application.
     has: Vec<bool>,
 }
 
 impl SyncWindow {
-    /// The times from the start to `horizon` at which it is active.
+    /// Returns the times from the start to `horizon` at which the window is active.
     fn spans(&self, start: &CalendarStart, horizon: SimTime) -> OpenSpans {
         let mut spans = OpenSpans::default();
         let end = start.instant(horizon) + 1;
@@ -151,7 +151,7 @@ impl SyncWindow {
         spans
     }
 
-    /// Adds the times from `from` to `to`, between which the clocks are not changed.
+    /// Adds the times from `from` to `to`. The clocks do not change between these times.
     fn add_spans(
         &self,
         from: UnixSeconds,
@@ -188,20 +188,21 @@ pub struct SyncWindows {
     windows: Vec<SyncWindow>,
 }
 
-/// The start of the operation in an application's status, when a sync is looked at.
+/// The start of the operation in an application's status, at the time when a sync is checked.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum StatusStart {
-    /// No operation ever ran.
+    /// No operation has ever run.
     #[default]
     Never,
-    /// The last one ran before the release.
+    /// The last operation ran before the release.
     BeforeRelease,
-    /// It began at this time.
+    /// The operation began at this time.
     At(SimTime),
 }
 
 impl SyncWindows {
-    /// Reads the project in a file. `path`: the place of the file's name. `None`: a problem was reported.
+    /// Reads the project in a file. `path` is the location of the file's name in the experiment. `None`: a problem was
+    /// reported.
     pub(super) fn read(
         name: &str,
         path: &Path,
@@ -247,7 +248,8 @@ impl SyncWindows {
         })
     }
 
-    /// One line: the applications that have windows, how many may not sync at the start, and when the first may.
+    /// Returns one line: the applications with windows, how many of them cannot sync at the start, and the time at
+    /// which the first can.
     pub(super) fn in_words(&self, names: &[String]) -> String {
         let run = RunWindows::new(self, SimTime::ZERO + FORESIGHT);
         let mut windowed = Vec::new();
@@ -286,19 +288,19 @@ impl SyncWindows {
         line
     }
 
-    /// A simulated time as a date, in the zone of the start.
+    /// Formats a simulated time as a date in the zone of the start.
     pub(super) fn time_in_words(&self, at: SimTime) -> String {
         self.start.zone().in_words(self.start.instant(at))
     }
 }
 
-/// The windows of one run, as times of it.
+/// The windows of one run, in simulated time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunWindows {
     spans: Vec<OpenSpans>,
     is_deny: Vec<bool>,
     has_overrun: Vec<bool>,
-    /// For each entry of the fleet, the windows of its application. Empty: there are no windows at all.
+    /// For each entry of the fleet, the windows of its application. Empty: the project has no windows.
     of: Vec<Vec<usize>>,
 }
 
@@ -324,7 +326,8 @@ impl RunWindows {
         self.of.get(application).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether an application may be synced at a time (`CanSync`). `started`: of the operation in its status.
+    /// Returns whether an application may be synced at a time (`CanSync`). `started` is the start of the operation in
+    /// its status.
     pub(super) fn can_sync(&self, application: usize, at: SimTime, started: StatusStart) -> bool {
         let mut denies = Vec::new();
         let mut allows = Vec::new();
@@ -355,7 +358,8 @@ impl RunWindows {
             }
     }
 
-    /// The first time after `at` from which an application may be synced, if there is one within the run.
+    /// Returns the first time after `at` at which an application may be synced. `None`: there is no such time within
+    /// the run.
     pub(super) fn opens_after(&self, application: usize, at: SimTime) -> Option<SimTime> {
         let mut edges = Vec::new();
         for &window in self.of(application) {
@@ -376,7 +380,7 @@ impl RunWindows {
         None
     }
 
-    /// The first of the times `from + period`, `from + 2 period` and so on at which an application may be synced.
+    /// Returns the first of the times `from + period`, `from + 2 period`, … at which an application may be synced.
     pub(super) fn next_look(
         &self,
         application: usize,
@@ -396,7 +400,7 @@ impl RunWindows {
     }
 }
 
-/// A field of a window that cannot be used.
+/// A window's field with an invalid value.
 struct WindowProblem {
     field: &'static str,
     message: String,
@@ -416,7 +420,7 @@ impl WindowProblem {
 const BLOCKS_ALL: &str =
     "with this, Argo CD blocks every sync of the applications: `invalid sync windows`";
 
-/// Reads a window at its place in a project. `None`: a problem was reported.
+/// Reads a window at its location in a project. `None`: a problem was reported.
 fn read_window(
     fields: &SyncWindowFields,
     applications: &[WindowedApplication],
@@ -469,7 +473,7 @@ fn checked(
     })
 }
 
-/// Whether a window is of an application (`Matches`).
+/// Returns whether a window applies to an application (`Matches`).
 fn is_of(
     window: &SyncWindowFields,
     application: &WindowedApplication,
@@ -544,7 +548,7 @@ fn matches_namespace(
     Ok(patterns.any(|pattern| glob_matches(pattern, namespace)))
 }
 
-/// Notes a zone that the product does not know, and takes for UTC.
+/// Adds a note about a zone that the product does not know and replaces with UTC.
 fn note_zone(
     fields: &SyncWindowFields,
     name: &str,

@@ -29,7 +29,7 @@ pub(super) const APPLICATION_SET: ObjectKind = ObjectKind::of("ApplicationSet");
 const ENTRIES: &str =
     "write `generate: false` in the strategy if the entries of the fleet are the applications";
 
-/// Whether the file has the strategy of the proposal, which no release knows. That is reported.
+/// Returns whether the file uses the proposal's strategy, and reports that no release of Argo CD supports it.
 pub(super) fn is_of_proposal(choice: FileChoice<'_>, context: &mut Context<'_>) -> bool {
     let Some(name) = choice.name else {
         return false;

@@ -88,9 +88,10 @@ pub(super) struct CloudFoundryController<'s> {
     cancels: Option<SimTime>,
     /// Whether the next pass would again change nothing, unless a report arrives.
     idle: bool,
-    /// Most instances of all versions so far, those that are being stopped included.
+    /// Maximum number of instances of all versions so far, including those that are being stopped.
     peak_instances: u64,
-    /// When a user continued a deployment that the same pass paused again, with what it showed in between.
+    /// The times at which a user continued a deployment that the same pass paused again, with the conditions in
+    /// between.
     continued: Vec<(SimTime, Vec<ObjectCondition>)>,
 }
 
@@ -118,7 +119,7 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// Counts the instances that exist after the writes of a pass: those that are wanted, and old ones that are being
+    /// Counts the instances that exist after the writes of a pass: wanted instances, and old ones that are being
     /// stopped. Those of a cancelled version do not count after the cancellation.
     fn count_instances(&mut self) {
         let existing = self.view.desired_instances() + self.ends.len() as u64;
@@ -309,7 +310,7 @@ impl<'s> CloudFoundryController<'s> {
             .is_empty()
     }
 
-    /// What the deployments show. They are called by their number, the oldest first.
+    /// Returns the conditions of the deployments, which are named by their number. The oldest comes first.
     fn conditions(&self) -> Vec<ObjectCondition> {
         let rules = self.deployment.rules;
         let mut list = Vec::new();
@@ -500,8 +501,8 @@ impl Controller for CloudFoundryController<'_> {
         Some(Hold::new("routable", text))
     }
 
-    /// A step with as many instances as the one before is reached in the pass that begins it. What it showed until then
-    /// was shown since the user continued.
+    /// A step with as many instances as the previous one is reached in the pass that begins it. Its conditions until
+    /// then apply from the time when the user continued.
     fn show(&mut self, log: &mut StatusLog) {
         for (at, conditions) in self.continued.drain(..) {
             if self.view.active().is_some_and(Deployment::is_paused) {

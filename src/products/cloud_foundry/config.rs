@@ -78,7 +78,7 @@ pub(crate) struct CloudFoundryConfig {
     cancel_after: Option<UserDelay>,
     /// Quotas that the app's instances must fit into. Default: no limit.
     quota: AppQuota,
-    /// Whose words are shown. `documented`: also the line of `cf app` in the proposals, with max-in-flight.
+    /// Rules for the displayed statuses. `documented`: also the line of `cf app` in the proposals, with max-in-flight.
     statuses: RuleSet,
     /// Whether runs have the measure `peak_instances`. It is the most instances of all versions at a time.
     count_instances: bool,

@@ -56,7 +56,7 @@ pub struct CloudFoundryDeployment {
     pub continue_after: Option<DurationModel>,
     /// Delay from the creation of the deployment until a user cancels it. `None`: it is never cancelled.
     pub cancel_after: Option<DurationModel>,
-    /// Whose words are shown: those of the API alone, or also the line of `cf app` in the proposals.
+    /// The rules for displayed statuses: only those of the API, or also the line of `cf app` in the proposals.
     pub statuses: RuleSet,
     /// Whether runs have the measure `peak_instances`.
     pub count_instances: bool,

@@ -38,7 +38,7 @@ pub struct ExternalConfig {
     timeout: SimDuration,
 }
 
-/// Which side runs the control loop.
+/// The side that runs the control loop.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]

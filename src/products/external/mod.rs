@@ -34,7 +34,7 @@ pub struct ExternalStrategy {
     pub files: Vec<(String, String)>,
     /// Flags that are passed to the process.
     pub settings: BTreeMap<String, String>,
-    /// Which side runs the control loop.
+    /// The side that runs the control loop.
     pub keeper: LoopKeeper,
     /// The approvals that the process requests, and the delay until they are given.
     pub(crate) approvals: ApprovalModel,

@@ -463,7 +463,7 @@ impl<'r> Session<'r> {
                 news.selected = Some(*selected);
             }
             Change::Approve { stage, before } => news.approve = Some(Approval::new(stage, *before)),
-            // No message of the protocol says so, and the strategy does not take them.
+            // The protocol has no message for these changes, and the strategy rejects them.
             Change::Edited(_) | Change::Deleted(_) => return,
         }
         self.news.push(news);

@@ -275,8 +275,8 @@ pub(crate) fn object(
     document.reported(&source, &FileReader::object(&kind), choice, context)
 }
 
-/// All objects of a kind in a file of their own, which the value at `path` names. Their order is that of the file.
-/// `None`: a problem was reported.
+/// Reads all objects of a kind, in order, from the file that the value at `path` names. `None`: a problem was
+/// reported.
 pub(crate) fn objects(
     name: &str,
     kind: &ObjectKind,

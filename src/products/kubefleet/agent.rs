@@ -21,7 +21,7 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     wait: false,
     readiness: ReadinessSpec::Looks(LookSpec::KUBEFLEET),
     report_delay: calibration::REPORT_DELAY,
-    // A Work is applied again at the looks at it (`failed_apply`).
+    // A failed Work is applied again at the agent's next check (`failed_apply`).
     applies: ApplyRules {
         again: ApplyRetry::AtLooks,
         ..ApplyRules::NONE

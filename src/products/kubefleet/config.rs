@@ -398,7 +398,7 @@ fn check_stages(
     }
 }
 
-/// The first stage whose name an earlier one has.
+/// Returns the first stage that has the same name as an earlier one.
 fn repeated_stage(strategy: &StrategySpec) -> Option<usize> {
     let stages = &strategy.stages;
     (0..stages.len()).find(|&at| {

@@ -1,18 +1,18 @@
-//! What KubeFleet does and shows when a member agent cannot apply a Work.
+//! KubeFleet's behaviour and statuses when a member agent cannot apply a Work.
 //!
-//! Known by reading kubefleet-dev/kubefleet at e160c1c; not recorded. Single decisions in which a binding with
+//! Source: the code of kubefleet-dev/kubefleet at e160c1c; not recorded. Single decisions in which a binding with
 //! `ApplyFailed` counts as failed are recorded (`crates/rollout/tests/conformance/kubefleet`).
 //!
 //! - The work applier applies each manifest; one that the API server refuses is `ManifestApplyFailed`
 //!   (`pkg/controllers/workapplier/apply.go:329`). The Work's Applied is False and its Available is removed
-//!   (`status.go`, `setWorkAppliedCondition`). It looks at no text: all refusals are the same to it.
-//! - The Work is queued again whatever the outcome, by the limiter of its looks: after 5 s, then 2 s, 2.4 s and so on
-//!   up to 15 min while the outcome stays the same (`backoff.go`, `When`). It is retried for ever, and nothing is
-//!   rolled back.
+//!   (`status.go`, `setWorkAppliedCondition`). It does not examine the message: all refusals have the same effect.
+//! - The Work is queued again after every outcome, with the delays of its periodic checks: after 5 s, then 2 s, 2.4 s
+//!   and so on up to 15 min while the outcome stays the same (`backoff.go`, `When`). It is retried indefinitely, and
+//!   nothing is rolled back.
 //! - The binding's Applied is False with the reason `NotAllWorkHaveBeenApplied`, and its `failedPlacements` quote the
 //!   manifest's message (`pkg/controllers/workgenerator/controller.go`, `setBindingStatus`). The binding has failed.
-//! - A staged run keeps the cluster's place, is retried with a back-off, and says after 5 minutes that it is stuck. A
-//!   rolling update counts the binding as not ready, which uses up `maxUnavailable`.
+//! - In a staged run, the cluster keeps its slot. The run is retried with a back-off, and reports after 5 minutes that
+//!   it is stuck. A rolling update counts the binding as not ready, which uses up `maxUnavailable`.
 //! - There are no hooks: a Job is placed like any other object, and Available follows from it.
 //!
 //! Left out: manifests of the Work that were applied although another one was refused, and a status of the Work that is
@@ -25,7 +25,7 @@ use crate::rollout::kubefleet::binding_name;
 use crate::rollout::{Hold, ObjectCondition};
 use crate::world::{ApplyFailure, ClusterSpec};
 
-/// The message of a manifest that was not applied, abridged.
+/// Returns the abridged message of a manifest that was not applied.
 const fn message(failure: ApplyFailure) -> &'static str {
     match failure {
         ApplyFailure::Rejected => {
@@ -46,7 +46,7 @@ const fn message(failure: ApplyFailure) -> &'static str {
     }
 }
 
-/// Why an apply cannot fail in this way.
+/// Returns the reason why an apply cannot fail in this way.
 pub(super) const fn refusal(failure: ApplyFailure) -> Option<FailureRefusal> {
     match failure {
         ApplyFailure::Hook => Some(FailureRefusal {
@@ -58,7 +58,7 @@ pub(super) const fn refusal(failure: ApplyFailure) -> Option<FailureRefusal> {
     }
 }
 
-/// The hold, with the clusters that could not apply their Work and the message of each failure.
+/// Adds the clusters that could not apply their Work to a hold, with the message of each failure.
 pub(super) fn with_failures(
     hold: Option<Hold>,
     generator: &WorkGenerator,
@@ -84,8 +84,8 @@ pub(super) fn with_failures(
     Some(hold)
 }
 
-/// What these bindings of a placement show of failed applies, each with how its cluster failed. `None`: it no longer
-/// fails.
+/// Returns the conditions of these bindings of a placement after failed applies. Each binding comes with the failure
+/// of its cluster. `None`: the cluster no longer fails.
 pub(super) fn conditions(
     placement: &str,
     bindings: impl Iterator<Item = (usize, Option<ApplyFailure>)>,

@@ -196,10 +196,10 @@ impl Strategy for KubeFleetRolling {
     }
 }
 
-/// The strategy that somebody has edited, with the defaults of admission.
+/// Parses an edited strategy, with the defaults that admission sets.
 ///
 /// # Errors
-/// Why it is none, in words.
+/// Returns the reason if the strategy is invalid.
 fn edited_strategy(fields: &serde_json::Value) -> Result<StrategySpec, String> {
     let spec: StrategySpec = serde_json::from_value(fields.clone()).map_err(|error| {
         format!("its `edit` is not a valid spec of a ClusterStagedUpdateStrategy: {error}")

@@ -184,8 +184,8 @@ impl<'s> StagedController<'s> {
                 }
             }
             Change::Release(snapshot) => self.another_run(*snapshot),
-            // Neither wakes a run: an initialized one goes by its snapshot of the strategy, and looks for its placement
-            // in its next pass.
+            // Neither change wakes a run. An initialized run uses its snapshot of the strategy, and looks up its
+            // placement in its next pass.
             Change::Edited(fields) => {
                 let spec = edited_strategy(fields).expect("an edit is checked with the experiment");
                 self.set_strategy(Some(&spec));
@@ -199,7 +199,7 @@ impl<'s> StagedController<'s> {
         }
     }
 
-    /// The strategy's object is another one now, or gone.
+    /// Replaces or removes the strategy's object.
     fn set_strategy(&mut self, strategy: Option<&StrategySpec>) {
         for run in &mut self.runs {
             run.scheduler.set_strategy(strategy.cloned());

@@ -152,7 +152,7 @@ pub(super) struct WorkGenerator {
     limiter: RateLimiter<usize>,
     bindings: Vec<TrackedBinding>,
     is_registered: Vec<bool>,
-    /// Clusters whose agents ever failed to apply their Work.
+    /// Clusters whose agents have failed to apply their Work at least once.
     failed: BTreeSet<usize>,
     /// The time at which the cache of member clusters is filled. `None`: the cache has not been read yet.
     members_cached: Option<SimTime>,
@@ -277,7 +277,8 @@ impl WorkGenerator {
             .filter_map(|(cluster, failure)| Some((cluster, failure?)))
     }
 
-    /// The clusters whose agents ever failed to apply their Work, and how their binding shows it now.
+    /// Returns the clusters whose agents have failed to apply their Work at least once, with the failure that their
+    /// binding shows now.
     pub(super) fn ever_failed(&self) -> impl Iterator<Item = (usize, Option<ApplyFailure>)> {
         self.failed.iter().map(|cluster| {
             let binding = &self.bindings[*cluster];

@@ -48,7 +48,8 @@ pub(crate) struct RancherFleetConfig {
     schedules: Option<String>,
     /// The simulated rule set.
     rules: RuleSet,
-    /// Whose words are shown. `documented`: a cluster that waits for its turn is `OutOfSync`, as before 0.16.
+    /// Rules for the displayed statuses. `documented`: a cluster that waits for its turn is `OutOfSync`, as before
+    /// 0.16.
     statuses: RuleSet,
     /// Whether the bundle has Helm values. Default: true if the file's `helm` has values.
     #[serde(rename = "helmValues")]
@@ -282,8 +283,9 @@ fn has_helm_values(document: &Document) -> bool {
 }
 
 impl RancherFleetConfig {
-    /// The targets that a partition has. By the document, the others "will not be included in the rollout". All of them
-    /// where the strategy is refused, which its check reports, or where no cluster would be left.
+    /// Returns the targets that are in a partition. According to the document, the others "will not be included in the
+    /// rollout". Returns all targets if the strategy is refused, which its check reports, or if no cluster would be
+    /// left.
     fn in_some_partition(
         &self,
         chosen: Targets,

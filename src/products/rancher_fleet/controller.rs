@@ -25,7 +25,7 @@
 //! their writes to its namespace are rejected. A cluster that joins the workspace has no namespace in the first pass
 //! that sees it, and gets its deployment in the next pass.
 //!
-//! Schedules open and close windows, outside of which agents do nothing (`controller/windows.rs`).
+//! Schedules open and close windows. Outside these windows agents do nothing (`controller/windows.rs`).
 //!
 //! Left out: the time that Kubernetes takes to delete the other objects of a namespace; Fleet's GitRepo controller.
 
@@ -76,7 +76,7 @@ enum FleetStep {
     Registered(usize),
     /// A window of a Schedule begins or ends.
     Window(usize),
-    /// The caches show that a cluster is inside of its windows, or not.
+    /// The caches show whether a cluster is inside its windows.
     Scheduled(usize, bool),
 }
 

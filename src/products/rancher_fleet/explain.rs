@@ -45,8 +45,8 @@ pub(super) fn explain(
     }
 }
 
-/// What holds first deployments back, and what does not: `maxUnavailable` counts deployments, and a cluster without one
-/// gets it in any case (`create_and_stage()` in the rules of a pass).
+/// Describes the limits of first deployments. `maxUnavailable` does not limit them: it counts deployments, and a
+/// cluster without a deployment gets one in any case (`create_and_stage()` in the rules of a pass).
 fn first_deployment_line(count: usize, explained: &BundleExplanation) -> String {
     let BundleExplanation { targets, batch, .. } = explained;
     format!(

@@ -1,4 +1,4 @@
-//! How long Helm waits in an apply, and how Fleet reacts to a failed apply.
+//! The time that Helm waits in an apply, and Fleet's reaction to a failed apply.
 //!
 //! Evidence: the source of rancher/fleet at 3b2c622 with Helm 4.2.3, which its go.mod names; not recorded.
 //!
@@ -15,15 +15,15 @@
 //!   readiness is reported.
 //! - Fleet before 0.15 uses Helm 3, whose rollback text is in the pattern and ends the apply. That is not simulated.
 //!
-//! - Among those texts is the refusal of a field of a StatefulSet that must not change (`Forbidden: updates to … spec
+//! - Among those texts is the rejected change of an immutable field of a StatefulSet (`Forbidden: updates to … spec
 //!   for fields other than … are forbidden`), with `atomic` or without. Then `deployErrToStatus` stores the id as
 //!   applied, with the condition `Installed` False, `Ready` False and no release: the state is `NotReady`, nothing is
 //!   tried again until the id changes (`EnsureInstalled` returns `ErrNoResourceID`), and the cluster is unavailable.
 //!
-//! Left out: the resources that Helm lists before `context deadline exceeded`, the names of webhooks and hooks, and the
-//! other errors that end an apply for good: an invalid manifest or another Kubernetes than the chart requires fail in
-//! the same way as a field that must not change. Of those fields, the selector of a Deployment (`field is immutable`)
-//! is not among the texts, and is a rejection like any other.
+//! Left out: the resources that Helm lists before `context deadline exceeded`, the names of webhooks and hooks, and
+//! the other errors that end an apply permanently: an invalid manifest, or a Kubernetes version that the chart does
+//! not allow, fails in the same way as an immutable field. Of those fields, the selector of a Deployment (`field is
+//! immutable`) is not among the texts, and is a rejection like any other.
 
 use crate::rollout::rancher_fleet::BundleDeployment;
 use crate::units::SimDuration;
@@ -62,7 +62,7 @@ impl HelmWait {
     }
 }
 
-/// Stores in a deployment what its agent reports of the last apply.
+/// Stores the agent's report of the last apply in a deployment.
 pub(super) fn store(report: Report, helm_rolls_back: bool, deployment: &mut BundleDeployment) {
     let is_behind = deployment.deployed != Some(report.applied);
     deployment.failed = report.failure.is_some() || (report.degraded && is_behind);
@@ -80,7 +80,8 @@ pub(super) fn store(report: Report, helm_rolls_back: bool, deployment: &mut Bund
     }
 }
 
-/// The message of a deployment's condition `Deployed`, or `Installed` where the apply has ended for good; abridged.
+/// Returns the abridged message of a deployment's condition `Deployed`, or `Installed` if the agent has given up the
+/// apply.
 const fn message(failure: ApplyFailure, is_rolled_back: bool) -> &'static str {
     match (failure, is_rolled_back) {
         (ApplyFailure::Rejected, false) => "admission webhook denied the request",

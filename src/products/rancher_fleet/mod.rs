@@ -46,9 +46,9 @@ pub struct RancherFleetStrategy {
     pub has_values: bool,
     /// Whether the fleet.yaml pauses the bundle. If so, nothing is updated until a person resumes it.
     pub paused: bool,
-    /// How long agents wait in Helm for the workloads to become ready.
+    /// The time for which agents wait in Helm until the workloads are ready.
     pub helm: HelmWait,
-    /// Windows outside of which agents do nothing.
+    /// Windows outside which agents do nothing.
     pub schedules: Option<Arc<FleetSchedules>>,
 }
 
@@ -116,7 +116,7 @@ impl Strategy for RancherFleetStrategy {
 }
 
 impl RancherFleetStrategy {
-    /// One line on the windows of these clusters. `None`: there are no Schedules.
+    /// Returns one line about the windows of these clusters. `None`: there are no Schedules.
     fn schedules_in_words(&self, clusters: &[FleetCluster]) -> Option<String> {
         let schedules = self.schedules.as_ref()?;
         let mut names = Vec::new();

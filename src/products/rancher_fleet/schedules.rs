@@ -1,27 +1,26 @@
-//! Rancher Fleet's Schedules: windows outside of which agents do nothing.
+//! Rancher Fleet's Schedules: windows outside which agents do nothing.
 //!
 //! Follows rancher/fleet at 3b2c622, `internal/cmd/controller/reconciler/{schedule_controller,cronduration_job}.go`,
 //! `internal/cmd/controller/target/{target,matcher/schedulematch}.go` and
 //! `internal/cmd/agent/controller/{bundledeployment,drift}_controller.go`:
-//! - A Schedule has a cron expression of go-quartz, a duration, a location, and targets, which select clusters as the
-//!   entries of a GitRepo do. Its clusters are `scheduled`. A window begins when the expression fires, and ends a
-//!   duration later; the next one is looked for from its end.
-//! - The beginning sets `activeSchedule` of each of its clusters, and the end takes it away, one request a cluster. So
-//!   of several Schedules of one cluster the last event counts: the first window that ends closes the cluster, though
-//!   another one is open.
-//! - A cluster that is scheduled and not active is off schedule (`spec.offSchedule` of its deployment). Passes do not
-//!   look at that: the cluster is told its new id. Its agent applies nothing and reports nothing. An apply that runs
-//!   when the window ends goes on to its end and is reported; what becomes ready later is reported when the next
-//!   window begins.
-//! - A Schedule that is created, or whose clusters change, starts closed. The simulated ones exist since long before
-//!   the release, and their clusters do not change.
-//! - Refused, as Fleet refuses it: an invalid expression or location, and a duration that is not shorter than the time
-//!   from the next beginning to the one after it.
+//! - A Schedule has a cron expression of go-quartz, a duration, a location, and targets, which select clusters like
+//!   the entries of a GitRepo. Its clusters are `scheduled`. A window begins when the expression fires, and lasts for
+//!   the duration. The search for the next window starts at its end.
+//! - The start of a window sets `activeSchedule` of each of its clusters, and the end removes it, with one request for
+//!   each cluster. So if a cluster has several Schedules, the last event counts: the first window that ends closes the
+//!   cluster, even if another one is still open.
+//! - A cluster that is scheduled and not active is off schedule (`spec.offSchedule` of its deployment). Passes ignore
+//!   this: the cluster gets its new id, but its agent applies nothing and reports nothing. An apply in progress at the
+//!   end of the window completes and is reported. Readiness after that is reported when the next window begins.
+//! - A Schedule that is created, or whose clusters change, starts closed. The simulated Schedules were created long
+//!   before the release, and their clusters do not change.
+//! - Rejected, as by Fleet: an invalid expression or location, and a duration that is not shorter than the time
+//!   between the next two window starts.
 //!
-//! How sure: by reading; the expressions are compared with go-quartz itself. Left out: the zone of a controller that
-//! does not run in UTC, which an empty `location` means; the order of two events at the same instant, here that of the
-//! Schedules' names; the requests for the status of the Schedule itself; a label that changes in mid-rollout, which
-//! would move a cluster into or out of a Schedule.
+//! Evidence: the product's source; the expressions are compared with go-quartz itself. Left out: controllers that do
+//! not run in UTC, whose zone would apply to an empty `location`; the product's order of two simultaneous events,
+//! which here follow the order of the Schedules' names; the requests for the status of the Schedule itself; labels
+//! that change during the rollout and would move a cluster into or out of a Schedule.
 
 use serde::Deserialize;
 
@@ -41,10 +40,10 @@ const SCHEDULE: ObjectKind = ObjectKind::of("Schedule");
 
 const REFUSED: &str = "Fleet refuses this too, and its clusters would have no schedule";
 
-/// How far back the last window before the start is looked for, in seconds: an hour, a day, 32 days, a year.
+/// Time spans, in seconds, in which the last window before the start is searched: an hour, a day, 32 days, a year.
 const LOOKBACKS: [i64; 4] = [3_600, 86_400, 32 * 86_400, 366 * 86_400];
 
-/// A `Schedule` of the product's API, as far as it decides.
+/// The fields of a `Schedule` of the product's API that affect the rollout.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct ScheduleFile {
@@ -81,7 +80,7 @@ struct FleetSchedule {
     cron: QuartzCron,
     seconds: i64,
     zone: Zone,
-    /// Its clusters, in the order of their names.
+    /// The clusters of the Schedule, in the order of their names.
     clusters: Vec<u32>,
 }
 
@@ -93,7 +92,7 @@ pub(super) struct WindowEvent {
 }
 
 impl FleetSchedule {
-    /// The last event up to `now`. `None`: there was none within a year.
+    /// Returns the last event up to `now`. `None`: there was no event within a year.
     fn last_event(&self, now: UnixSeconds) -> Option<WindowEvent> {
         let began = self.last_beginning(now)?;
         let ends = began + self.seconds;
@@ -110,7 +109,7 @@ impl FleetSchedule {
         })
     }
 
-    /// The last time up to `now` at which a window began.
+    /// Returns the last time up to `now` at which a window began.
     fn last_beginning(&self, now: UnixSeconds) -> Option<UnixSeconds> {
         for lookback in LOOKBACKS {
             let mut last = None;
@@ -126,7 +125,7 @@ impl FleetSchedule {
         None
     }
 
-    /// The event after one.
+    /// Returns the event after `last`.
     fn event_after(&self, last: WindowEvent) -> Option<WindowEvent> {
         if last.opens {
             return Some(WindowEvent {
@@ -157,7 +156,7 @@ impl FleetSchedules {
         &self.schedules[schedule].clusters
     }
 
-    /// The first event of a Schedule after the start.
+    /// Returns the first event of a Schedule after the start.
     pub(super) fn first_event(&self, schedule: usize) -> Option<WindowEvent> {
         let schedule = &self.schedules[schedule];
         let now = self.start.at();
@@ -168,7 +167,7 @@ impl FleetSchedules {
         if last.opens {
             return schedule.event_after(last);
         }
-        // An event at the start itself has been counted.
+        // An event at the start itself has already been counted.
         let from = WindowEvent {
             at: now,
             opens: false,
@@ -176,17 +175,18 @@ impl FleetSchedules {
         schedule.event_after(from)
     }
 
-    /// The event of a Schedule after another one.
+    /// Returns the event of a Schedule after another event.
     pub(super) fn event_after(&self, schedule: usize, last: WindowEvent) -> Option<WindowEvent> {
         self.schedules[schedule].event_after(last)
     }
 
-    /// The simulated time of an event.
+    /// Returns the simulated time of an event.
     pub(super) fn time_of(&self, event: WindowEvent) -> SimTime {
         self.start.since_start(event.at).unwrap_or(SimTime::ZERO)
     }
 
-    /// For each of `count` clusters, whether its schedule is active at the start. `None`: it is not scheduled.
+    /// Returns, for each of `count` clusters, whether its schedule is active at the start. `None`: the cluster has no
+    /// schedule.
     pub(super) fn active_at_start(&self, count: usize) -> Vec<Option<bool>> {
         let now = self.start.at();
         let mut active: Vec<Option<bool>> = vec![None; count];
@@ -207,7 +207,7 @@ impl FleetSchedules {
         active
     }
 
-    /// The next beginning of a window of one of these clusters after `now`, in words.
+    /// Returns in words when the next window of one of these clusters begins after `now`.
     pub(super) fn next_opening(&self, clusters: &[u32], now: SimTime) -> Option<String> {
         let now = self.start.instant(now);
         let mut first: Option<UnixSeconds> = None;
@@ -225,7 +225,8 @@ impl FleetSchedules {
         first.map(|at| self.start.zone().in_words(at))
     }
 
-    /// One line: the clusters that have windows, how many are open at the start, and when the next one opens.
+    /// Returns one line: the clusters with windows, how many windows are open at the start, and when the next one
+    /// opens.
     pub(super) fn in_words(&self, names: &[String]) -> String {
         let active = self.active_at_start(names.len());
         let mut scheduled = Vec::new();
@@ -264,7 +265,7 @@ impl FleetSchedules {
         line
     }
 
-    /// Reads the file with the Schedules. `path`: the place of its name in the experiment. `None`: a problem was
+    /// Reads the file with the Schedules. `path` is the location of its name in the experiment. `None`: a problem was
     /// reported.
     pub(super) fn read(
         name: &str,
@@ -306,7 +307,7 @@ impl FleetSchedules {
     }
 }
 
-/// Whether a version of Fleet has Schedules; reports if not.
+/// Returns whether a version of Fleet supports Schedules. Reports a problem if it does not.
 pub(super) fn knows_schedules(
     version: FleetVersion,
     path: &Path,
@@ -372,7 +373,7 @@ impl RefusedSchedule {
     }
 }
 
-/// When the windows of a Schedule are.
+/// The times of a Schedule's windows.
 struct WindowTimes {
     cron: QuartzCron,
     seconds: i64,
@@ -404,7 +405,7 @@ impl WindowTimes {
     }
 }
 
-/// The clusters that the targets of a Schedule select, in the order of their names.
+/// Returns the clusters that the targets of a Schedule select, in the order of their names.
 fn members(targets: &ScheduleTargets, fleet: Fleet<'_>) -> Result<Vec<u32>, RefusedSchedule> {
     let known = clusters(fleet);
     let selected = selected_by(&targets.clusters, &known).map_err(|(entry, error)| {
@@ -417,10 +418,10 @@ fn members(targets: &ScheduleTargets, fleet: Fleet<'_>) -> Result<Vec<u32>, Refu
     Ok(members)
 }
 
-/// Checks a duration as `checkScheduleAndDuration` does, with the next two beginnings after the start.
+/// Checks a duration like `checkScheduleAndDuration`, with the next two window starts after the start of the rollout.
 ///
 /// # Errors
-/// The reason.
+/// Returns the reason.
 fn check_duration(
     cron: &QuartzCron,
     zone: &Zone,

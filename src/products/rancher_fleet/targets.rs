@@ -151,7 +151,7 @@ pub(super) fn of(
     chosen(&document, &choices, fleet, name, context)
 }
 
-/// Those of the `wanted` clusters that a partition has, with a note on the others.
+/// Returns those of the `wanted` clusters that are in a partition, and adds a note about the others.
 pub(super) fn included(
     chosen: Targets,
     wanted: &[u32],

@@ -1,9 +1,8 @@
-//! Windows of Rancher Fleet's Schedules and of Argo CD's projects, told as whole simulations of small fleets whose
-//! times are computed by hand.
+//! Windows of Rancher Fleet's Schedules and of Argo CD's projects, in complete simulations of small fleets. The
+//! expected times are computed by hand.
 //!
 //! An apply takes 1 s. Berlin is an hour ahead of UTC until 29 March 2026, 01:00 UTC, and two hours after that; New
-//! York is four hours behind. That agents and syncs wait so is known by reading the products' sources
-//! (`docs/schedulers.md`).
+//! York is four hours behind. The source for these waits is the products' code (`docs/schedulers.md`).
 
 use std::fs;
 
@@ -11,7 +10,7 @@ use crate::results::{RunOutcome, RunRecord};
 use crate::scenario::{self, Overrides};
 use crate::sim;
 
-/// An update of four clusters, of which two have the label `site: de`.
+/// An update of four clusters; two of them have the label `site: de`.
 struct WindowStory {
     starts_at: &'static str,
     horizon: &'static str,
@@ -19,7 +18,7 @@ struct WindowStory {
     strategy: &'static str,
     /// `windows.yaml`.
     windows: String,
-    /// From the start of a pod to its readiness.
+    /// Time from the start of a pod to its readiness.
     readiness: &'static str,
 }
 
@@ -115,7 +114,7 @@ fn fleet(starts_at: &'static str, windows: String) -> WindowStory {
 
 /// 20:00 in Berlin; the window opens at 22:00 there.
 #[test]
-fn fleet_tells_a_cluster_outside_of_its_window_and_the_limit_is_used_up() {
+fn fleet_instructs_a_cluster_outside_its_window_and_the_limit_is_used_up() {
     let record = fleet(
         "2026-03-27 20:00 Europe/Berlin",
         schedule("nights", "0 0 22 * * ?", "2h", "Europe/Berlin"),
@@ -137,7 +136,7 @@ fn fleet_tells_a_cluster_outside_of_its_window_and_the_limit_is_used_up() {
 
 /// 22:00 in New York is 02:00 UTC, seven hours after 20:00 in Berlin.
 #[test]
-fn a_schedule_has_the_time_of_its_own_location() {
+fn a_schedule_follows_the_time_of_its_own_location() {
     let record = fleet(
         "2026-03-27 20:00 Europe/Berlin",
         schedule("nights", "0 0 22 * * ?", "2h", "America/New_York"),
@@ -158,7 +157,7 @@ fn a_schedule_follows_the_clocks_when_they_change() {
 }
 
 #[test]
-fn a_window_that_is_open_at_the_start_holds_nothing() {
+fn a_window_that_is_open_at_the_start_blocks_no_cluster() {
     let record = fleet(
         "2026-03-27 23:00 Europe/Berlin",
         schedule("nights", "0 0 22 * * ?", "2h", "Europe/Berlin"),
@@ -169,10 +168,10 @@ fn a_window_that_is_open_at_the_start_holds_nothing() {
     assert!(record.run.completion_s < Some(300.0));
 }
 
-/// The window ends at midnight, two minutes after the start, and the pods become ready after three. That is seen when
-/// the next window opens, at 22:00: 22 h and 2 min after the start.
+/// The window ends at midnight, two minutes after the start, and the pods become ready after three. Fleet sees this
+/// when the next window opens, at 22:00: 22 h and 2 min after the start.
 #[test]
-fn what_becomes_ready_after_the_window_is_seen_in_the_next_one() {
+fn readiness_after_a_window_is_seen_in_the_next_window() {
     let mut story = fleet(
         "2026-03-27 23:58 Europe/Berlin",
         schedule("nights", "0 0 22 * * ?", "2h", "Europe/Berlin"),
@@ -186,7 +185,7 @@ fn what_becomes_ready_after_the_window_is_seen_in_the_next_one() {
     assert_eq!(record.run.outcome, RunOutcome::Complete);
 }
 
-/// One window is open until 23:00, the other until 00:30. At 23:10 the cluster is closed all the same, until 22:00 of
+/// One window is open until 23:00, the other until 00:30. At 23:10 the cluster is closed nevertheless, until 22:00 of
 /// the next day: 22 h and 50 min.
 #[test]
 fn the_first_of_two_windows_that_ends_closes_the_cluster() {
@@ -200,7 +199,7 @@ fn the_first_of_two_windows_that_ends_closes_the_cluster() {
 }
 
 #[test]
-fn a_rollout_that_waits_for_a_window_behind_the_horizon_says_when_it_opens() {
+fn a_rollout_that_waits_for_a_window_after_the_horizon_reports_when_the_window_opens() {
     let mut story = fleet(
         "2026-03-28 12:00 Europe/Berlin",
         schedule("fridays", "0 0 22 ? * FRI", "2h", "Europe/Berlin"),
@@ -283,14 +282,14 @@ const REFRESH: f64 = 310.0;
 
 /// In Berlin 18:00 to 22:00, two hours after the start.
 #[test]
-fn a_deny_window_puts_automated_sync_off() {
+fn a_deny_window_delays_automated_sync() {
     let deny = "- {kind: deny, schedule: '0 18 * * *', duration: 4h, applications: ['*'], timeZone: Europe/Berlin}";
     let record = argo_cd("2026-03-27 20:00 Europe/Berlin", deny).play();
     assert_eq!(record.run.outcome, RunOutcome::Complete);
     for cluster in ["c-1", "c-2", "d-1", "d-2"] {
         assert_applied(&record, cluster, 7_200.0, REFRESH);
     }
-    // Only users' syncs are manual.
+    // `manualSync` affects only syncs that users request.
     let manual = deny.replace("duration", "manualSync: true, duration");
     let record = argo_cd("2026-03-27 20:00 Europe/Berlin", &manual).play();
     assert_applied(&record, "c-1", 7_200.0, REFRESH);
@@ -304,11 +303,11 @@ fn an_allow_window_blocks_all_times_outside_of_it() {
     assert_applied(&record, "d-2", 7.0 * 3_600.0, REFRESH);
 }
 
-/// The window of 02:30 to 03:30. Before 01:00 UTC the clocks are an hour ahead, and it is to open at 01:30 UTC. From
-/// then on they are two hours ahead, and it is open from 00:30 to 01:30 UTC: at 01:00 UTC, three hours after the
-/// start, it is open at once.
+/// The window is open from 02:30 to 03:30. Before 01:00 UTC the clocks are an hour ahead, so the window would open at
+/// 01:30 UTC. From then on they are two hours ahead, and the window is open from 00:30 to 01:30 UTC. So it opens
+/// immediately at 01:00 UTC, three hours after the start.
 #[test]
-fn a_change_of_the_clocks_moves_a_sync_window_at_once() {
+fn a_change_of_the_clocks_moves_a_sync_window_immediately() {
     let allow = "- {kind: allow, schedule: '30 2 * * *', duration: 1h, applications: ['*'], timeZone: Europe/Berlin}";
     let record = argo_cd("2026-03-28 23:00 Europe/Berlin", allow).play();
     assert_applied(&record, "c-1", 3.0 * 3_600.0, REFRESH);
@@ -334,9 +333,9 @@ const ROLLING: &str = "
         {matchExpressions: [{key: site, operator: In, values: [de]}]},
         {matchExpressions: [{key: site, operator: NotIn, values: [de]}]}]}}";
 
-/// A requested operation is Running and blocked, and looked at every 30 s. Its row keeps the second step closed.
+/// A requested operation is Running and blocked, and is checked every 30 s. Its row keeps the second step closed.
 #[test]
-fn a_blocked_operation_keeps_its_row_and_goes_on_when_the_window_ends() {
+fn a_blocked_operation_keeps_its_row_and_continues_when_the_window_ends() {
     let deny = "- {kind: deny, schedule: '0 18 * * *', duration: 4h, clusters: ['c-*'], timeZone: Europe/Berlin}";
     let mut story = argo_cd("2026-03-27 20:00 Europe/Berlin", deny);
     story.strategy = ROLLING;
@@ -353,7 +352,7 @@ fn a_blocked_operation_keeps_its_row_and_goes_on_when_the_window_ends() {
 }
 
 #[test]
-fn a_window_behind_the_horizon_is_named_with_the_products_message() {
+fn a_window_after_the_horizon_is_named_with_the_products_message() {
     let allow = "- {kind: allow, schedule: '0 22 * * fri', duration: 2h, applications: ['*']}";
     let record = argo_cd("2026-03-28 12:00", allow).play();
     assert_eq!(record.run.targets_done, 0);
@@ -400,7 +399,7 @@ fn sync_windows_that_cannot_be_read_are_refused() {
 
 /// The windows of a strategy are one line of its explanation.
 #[test]
-fn explanations_say_who_has_windows_and_when_the_first_opens() {
+fn explanations_name_the_targets_with_windows_and_when_the_first_window_opens() {
     let nights = schedule("nights", "0 0 22 * * ?", "2h", "Europe/Berlin");
     let deny = "- {kind: deny, schedule: '0 18 * * *', duration: 4h, clusters: ['c-*'], timeZone: Europe/Berlin}";
     for (story, line) in [

@@ -197,8 +197,8 @@ impl PlanAnswers<'_> {
         answer.variant = Some(self.label(race, leader));
         answer.reach = ReachRange::of(&race.runs[leader].iter().collect::<Vec<&RunRow>>());
         answer.kept = Some(race.race.kept(leader));
-        // Of many settings, some are as good as the best one, and it is enough that the limits are met: the record has
-        // its snippet, and the plan in words does not offer it for pasting.
+        // Among many settings, some are as good as the best one, so an uncertain answer that meets the limits is
+        // enough. The record has its snippet, but the printed plan does not offer it for pasting.
         if is_decided || (self.task.plan.tries.is_some() && is_confirmed) {
             let variant = self.task.variant(race.variants[leader]);
             answer.snippet = variant.scenario.strategy.snippet();

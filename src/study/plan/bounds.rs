@@ -68,7 +68,7 @@ struct ErrorBudget {
 }
 
 impl ErrorBudget {
-    /// Creates a budget of which nothing is spent.
+    /// Creates an unspent budget.
     const fn new(total: f64) -> Self {
         Self { total, spent: 0.0 }
     }

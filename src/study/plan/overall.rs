@@ -77,8 +77,8 @@ fn with_fewest_left<'w, 'a>(winners: &'w [Winner<'a>]) -> Vec<&'w Winner<'a>> {
         .collect()
 }
 
-/// The best of the winners: a strategy that leaves more targets behind than another is not, however fast it is.
-/// `candidates`: the number of those of all strategies.
+/// Returns the best of the winners. A strategy that leaves more targets behind than another is never the best, however
+/// fast it is. `candidates` is the total number of candidates of all strategies.
 pub(super) fn best<'a>(
     winners: &[Winner<'a>],
     over: Statistic,

@@ -10,7 +10,7 @@ const INDIFFERENCE: f64 = 0.01;
 
 /// A decision, as a question with a short answer.
 pub(super) enum StudiedDecision {
-    /// Which variant in a world meets all limits with the smallest objective.
+    /// The variant of a world that meets all limits with the smallest objective.
     Best {
         world: String,
         objective: MeasuredStatistic,

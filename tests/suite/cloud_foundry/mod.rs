@@ -1,4 +1,4 @@
-//! Cloud Foundry's deployments of an app with 1 000 instances, as whole simulations: first deployments and updates,
+//! Cloud Foundry's deployments of an app with 1 000 instances, in complete simulations: first deployments and updates,
 //! rolling and canary, with and without failures.
 
 mod canaries;

@@ -303,7 +303,7 @@ fn a_cancelled_deployment_has_all_its_old_instances_again() {
 }
 
 #[test]
-fn documented_rules_replace_instances_one_for_one() {
+fn documented_rules_replace_each_instance_by_one_other() {
     let run = run("update", "", "{maxInFlight: 50, rules: documented}");
     assert_eq!(
         (run.run.outcome, told(&run)),

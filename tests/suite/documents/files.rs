@@ -1,4 +1,5 @@
-//! The example files of the documents, as they are. What a page adds to a file, such as `[source,text]`, is left out.
+//! The unchanged example files of the documents. Markup that a page adds to a file, such as `[source,text]`, is
+//! omitted.
 
 pub(super) const THRESHOLD: &str = "\
 rolloutStrategy:
@@ -98,7 +99,7 @@ spec:
         namespace: guestbook
 ";
 
-/// The same with an environment in each element, which the template makes a label of.
+/// The proposal's file with an environment in each element, from which the template generates a label.
 pub(super) const PROPOSAL_WITH_LABELS: &str = "\
 apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
@@ -126,7 +127,7 @@ spec:
       destination: {server: '{{url}}', namespace: guestbook}
 ";
 
-/// The same with the strategy that shipped.
+/// The file above with the strategy that shipped.
 pub(super) const SYNC_WITH_LABELS: &str = "\
 apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
@@ -250,7 +251,7 @@ spec:
     type: External # specify External here to use the stagedUpdateRun strategy.
 ";
 
-/// The same without a strategy.
+/// The placement without a strategy.
 pub(super) const ROLLING_PLACEMENT: &str = "\
 apiVersion: placement.kubernetes-fleet.io/v1beta1
 kind: ClusterResourcePlacement

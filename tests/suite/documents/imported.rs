@@ -1,6 +1,6 @@
-//! The documents' own example files as they are, from import to chart.
+//! The documents' own unchanged example files, from import to chart.
 //!
-//! Each product's export is small and our own; the strategy's file is the document's.
+//! Each product's export is small and written for this test. The strategy's file is the document's.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn list(items: &[Value]) -> String {
     json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
 }
 
-/// Rancher Fleet's clusters: two of the partition demoRollout, and eight others.
+/// Rancher Fleet's clusters: two in the partition demoRollout, and eight others.
 fn clusters() -> String {
     let mut items = Vec::new();
     for at in 0..10 {
@@ -35,7 +35,7 @@ fn clusters() -> String {
     list(&items)
 }
 
-/// KubeFleet's members of the three stages.
+/// KubeFleet's members in the three stages.
 fn members() -> String {
     let mut items = Vec::new();
     for (name, environment, order) in [
@@ -103,7 +103,7 @@ fn manifest() -> String {
     .to_string()
 }
 
-/// Calls the program, which must succeed, and returns what it prints.
+/// Runs the program, which must succeed. Returns its output.
 fn printed(folder: &Path, words: &str) -> String {
     let mut command = fleetsim(folder);
     let output = command

@@ -1,9 +1,9 @@
 //! The five documents that the schedulers follow, statement by statement: `docs/documents.md`.
 //!
-//! Each statement has a small experiment, a reading of its run or of its explanation, and what the document promises
-//! there. By the documented rules the reading must be the promised one. By the shipped rules it is, or the difference
-//! is named: in `docs/schedulers.md`, or in what `fleetsim check` says. The page is written from the readings, so that
-//! a verdict that changes is a page that differs.
+//! Each statement has a small experiment, a reading of its run or of its explanation, and the value that the document
+//! promises. Under the documented rules, the reading must equal the promised value. Under the shipped rules, it is
+//! also equal, or the difference is named in `docs/schedulers.md` or in the output of `fleetsim check`. The page is
+//! written from the readings, so that a verdict that changes is a page that differs.
 //!
 //! `UPDATE_DOCS=1 cargo test --all-features --test suite documents` writes the page.
 
@@ -32,7 +32,7 @@ const PAGE: &str = "docs/documents.md";
 /// One of the documents.
 struct SourceDocument {
     title: &'static str,
-    /// What it is, and which strategies stand for it and for the code.
+    /// A description of the document, with the names of the strategies that follow the document and the code.
     about: &'static str,
     setups: &'static [DocumentSetup],
     statements: &'static [DocumentStatement],
@@ -40,34 +40,34 @@ struct SourceDocument {
 
 /// A statement of a document.
 struct DocumentStatement {
-    /// The letter of its document, and its number there.
+    /// The letter of the document, and the number of the statement in it.
     number: &'static str,
-    /// The statement in our words.
+    /// The statement in our own words.
     says: &'static str,
     shows: Shows,
 }
 
-/// What shows whether a statement holds.
+/// The evidence for a statement.
 enum Shows {
-    /// Nothing that a simulation could show, for this reason.
+    /// A simulation cannot show the statement, for this reason.
     Prose(&'static str),
     /// A reading of an experiment.
     Reading(DocumentReading),
 }
 
-/// A reading of an experiment, and what it must be.
+/// A reading of an experiment, and its expected value.
 struct DocumentReading {
     setup: &'static str,
-    /// What is read, in words.
+    /// The description of the reading.
     what: &'static str,
     read: fn(&ShownSetup) -> String,
-    /// What the document promises there. `refused`: the experiment must be refused.
+    /// The value that the document promises. `refused`: the experiment must be refused.
     promised: &'static str,
-    /// The words that name the difference of the shipped rules, or the reason of a refusal.
+    /// Words that name the difference under the shipped rules, or the reason for a refusal.
     named: &'static str,
 }
 
-/// A statement that is read off an experiment.
+/// Creates a statement with a reading of an experiment.
 const fn read(
     (number, says): (&'static str, &'static str),
     (setup, what): (&'static str, &'static str),
@@ -89,7 +89,7 @@ const fn read(
     }
 }
 
-/// A statement without anything to simulate.
+/// Creates a statement that cannot be simulated.
 const fn prose(number: &'static str, says: &'static str, why: &'static str) -> DocumentStatement {
     DocumentStatement {
         number,
@@ -165,7 +165,7 @@ fn shown() -> BTreeMap<&'static str, ShownBoth> {
 }
 
 impl DocumentReading {
-    /// What it reads under one set of rules.
+    /// Returns the reading under one set of rules.
     fn of(&self, shown: &ShownSetup) -> String {
         if shown.is_refused() {
             "refused".to_owned()
@@ -174,7 +174,8 @@ impl DocumentReading {
         }
     }
 
-    /// The verdicts by the documented and the shipped rules. What is wrong goes to `problems`.
+    /// Returns the verdicts under the documented and the shipped rules. Adds differences that are not named to
+    /// `problems`.
     fn verdicts(
         &self,
         number: &str,
@@ -213,7 +214,7 @@ impl DocumentReading {
     }
 }
 
-/// The rows of a document's table.
+/// Returns the rows of a document's table.
 fn rows(
     document: &SourceDocument,
     all: &BTreeMap<&str, ShownBoth>,
@@ -282,7 +283,7 @@ experiments begin with these lines, and each cluster has a link of 1 Gbit/s:
 ```yaml
 ";
 
-/// The whole page. What is wrong goes to `problems`.
+/// Returns the whole page. Adds errors to `problems`.
 fn page(problems: &mut Vec<String>) -> String {
     let pages = fs::read_to_string(root().join("docs/schedulers.md")).expect("the page is there");
     let all = shown();

@@ -1,4 +1,4 @@
-//! What an experiment of the page shows under one set of rules: a refusal, an explanation, and a run.
+//! The outcome of an experiment of the page under one set of rules: a refusal, an explanation, and a run.
 
 use std::sync::OnceLock;
 
@@ -10,9 +10,9 @@ use fleetsim::sim;
 use super::setups::DocumentSetup;
 use crate::common::folder_with;
 
-/// What one experiment shows under one set of rules.
+/// The outcome of one experiment under one set of rules.
 pub(super) struct ShownSetup {
-    /// Why it is refused, as `fleetsim check` prints it.
+    /// The reason for a refusal, as `fleetsim check` prints it.
     refused: Option<String>,
     pub(super) explanation: StrategyExplanation,
     notes: Vec<String>,
@@ -46,12 +46,12 @@ impl ShownSetup {
         shown
     }
 
-    /// Whether it is refused.
+    /// Returns whether the experiment is refused.
     pub(super) const fn is_refused(&self) -> bool {
         self.refused.is_some()
     }
 
-    /// All words about it before a run: its refusal, or its explanation, warnings and notes.
+    /// Returns all texts about the experiment before a run: its refusal, or its explanation, warnings and notes.
     pub(super) fn words(&self) -> String {
         let StrategyExplanation {
             summary,
@@ -69,7 +69,7 @@ impl ShownSetup {
         words.join("\n")
     }
 
-    /// Its run, with what the product shows.
+    /// Returns the run, with the statuses that the product shows.
     pub(super) fn run(&self) -> &RunRecord {
         self.run.get_or_init(|| {
             let variant = self.variant.as_ref().expect("it is not refused");
@@ -77,7 +77,7 @@ impl ShownSetup {
         })
     }
 
-    /// When the clusters were instructed whose names begin so, in the order of these times.
+    /// Returns the sorted times at which the clusters with this prefix were instructed.
     pub(super) fn told(&self, prefix: &str) -> Vec<f64> {
         let mut told = Vec::new();
         for row in &self.run().clusters {
@@ -87,7 +87,7 @@ impl ShownSetup {
         told
     }
 
-    /// When the clusters were ready whose names begin so, in the order of these times.
+    /// Returns the sorted times at which the clusters with this prefix became ready.
     pub(super) fn ready(&self, prefix: &str) -> Vec<f64> {
         let mut ready = Vec::new();
         for row in &self.run().clusters {
@@ -97,7 +97,7 @@ impl ShownSetup {
         ready
     }
 
-    /// The names in the order in which their clusters were instructed.
+    /// Returns the names of the clusters with this prefix, in the order in which they were instructed.
     pub(super) fn order(&self, prefix: &str) -> Vec<String> {
         let mut told = Vec::new();
         for row in &self.run().clusters {
@@ -109,7 +109,7 @@ impl ShownSetup {
         told.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// How it ended, in one word.
+    /// Returns the outcome of the run in one word.
     pub(super) fn outcome(&self) -> String {
         match self.run().run.outcome {
             RunOutcome::Complete => "complete",
@@ -119,7 +119,7 @@ impl ShownSetup {
         .to_owned()
     }
 
-    /// The values of a condition or a field of an object, with the reason behind it, in the order of their times.
+    /// Returns the values of an object's condition or field in order of time, each followed by its reason.
     pub(super) fn statuses(&self, object: &str, condition: &str) -> Vec<String> {
         let mut found = Vec::new();
         for row in &self.run().statuses {
@@ -130,7 +130,8 @@ impl ShownSetup {
         found
     }
 
-    /// The column of a table in the explanation, without its header. The table begins with the line that has this word.
+    /// Returns a column of a table in the explanation, without its header. The table begins with the line that
+    /// contains `table`.
     pub(super) fn column(&self, table: &str, number: usize) -> Vec<String> {
         let lines = self.explanation.lines.iter();
         let rows = lines.skip_while(|line| !line.trim_start().starts_with(table));

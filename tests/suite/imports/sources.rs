@@ -420,7 +420,7 @@ fn leftovers_of_a_killed_import_are_removed_by_the_next_one() {
 }
 
 #[test]
-fn the_future_time_of_one_agent_makes_no_other_agent_late() {
+fn a_report_from_the_future_does_not_make_other_agents_late() {
     let mut clusters = fleet_clusters(41);
     clusters["items"][5]["status"]["agent"]["lastSeen"] = "9999-03-02T08:00:00Z".into();
     let folder = folder(&[("clusters.json", json(&clusters))]);

@@ -7,7 +7,7 @@ use fleetsim::world::{AgentSpec, ApplyFailure, ApplyFaultSpec, ApplyRetry, Apply
 use super::luck::Luck;
 use super::strategies::Product;
 
-/// What an agent of this product does when an apply fails. `None`: its applies do not fail.
+/// Returns the rules of this product's agent for failed applies. `None`: its applies do not fail.
 fn rules(product: Product) -> Option<ApplyRules> {
     let (again, immutable_is_final) = match product {
         Product::FleetOrBaseline => (ApplyRetry::CONTROLLER_RUNTIME, true),

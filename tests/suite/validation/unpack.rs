@@ -42,8 +42,9 @@ fn measured(row: &Row) -> f64 {
     row.number("pull_s_median")
 }
 
-/// Least median of relative errors, searched over the triples that fit three rows exactly (Rousseeuw, "Least median of
-/// squares regression", JASA 79, 1984): a few rows that were slowed down by something else do not affect it.
+/// Returns the smallest median of relative errors, searched over the triples that fit three rows exactly (Rousseeuw,
+/// "Least median of squares regression", JASA 79, 1984): a few rows that were slowed down by something else do not
+/// affect it.
 fn fit(rows: &[&Row]) -> Triple {
     let mut best = (f64::INFINITY, [0.0; 3]);
     for (at, a) in rows.iter().enumerate() {

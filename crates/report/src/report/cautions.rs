@@ -1,5 +1,5 @@
-//! What a reader must know before the answer: compared variants with different numbers of targets, and notes on the
-//! products' files.
+//! Cautions that a reader must know before the answer: compared variants with different numbers of targets, and notes
+//! on the products' files.
 
 use std::collections::BTreeMap;
 

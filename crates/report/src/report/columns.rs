@@ -12,7 +12,7 @@ pub(super) const EXPOSED: Measure = Measure::ExposedTargets;
 /// The measure that is shown if some clusters cannot be updated.
 pub(super) const REACHABLE: Measure = Measure::ReachableTargets;
 
-/// The measure that is shown where a rollout left some clusters on the old revision.
+/// The measure that is shown if a rollout left some clusters on the old revision.
 pub(super) const LEFT_BEHIND: Measure = Measure::LeftBehind;
 
 /// One column.

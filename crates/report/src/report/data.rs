@@ -429,7 +429,7 @@ impl<'r> VariantResults<'r> {
         self.runs.iter().any(|run| run.exposed_targets > 0)
     }
 
-    /// Whether any run left a target on the old revision.
+    /// Returns whether any run left a target on the old revision.
     pub(super) fn leaves_behind(&self) -> bool {
         self.runs.iter().any(|run| run.left_behind > 0)
     }

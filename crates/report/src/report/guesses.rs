@@ -118,7 +118,7 @@ fn decided_by(best: &Best) -> Option<usize> {
         .or_else(|| best.least_exposed.first().copied())
 }
 
-/// The start of the sentence where they do not decide.
+/// The start of the sentence if the guesses do not affect the answer.
 const SAME: &str = "The answer stays the same for";
 
 /// Sentences on whether unstated links decide the answer, from an analysis with one run at both ends of their ranges.

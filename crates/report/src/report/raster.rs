@@ -98,11 +98,13 @@ fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
             .flat_map(|pixel| [pixel[0], pixel[1], pixel[2]])
             .collect()
     };
-    let mut image = encoder.write_header().expect("memory takes every byte");
+    let mut image = encoder
+        .write_header()
+        .expect("writes to memory do not fail");
     image
         .write_image_data(&data)
         .expect("as many bytes as the size says");
-    image.finish().expect("memory takes every byte");
+    image.finish().expect("writes to memory do not fail");
     bytes
 }
 
@@ -262,7 +264,7 @@ fn inked(paper: PremultipliedColorU8, ink: Colour, shade: u8) -> PremultipliedCo
         mixed_channel(paper.blue(), blue, shade),
         u8::MAX,
     );
-    mixed.expect("an opaque pixel takes every colour")
+    mixed.expect("every colour is valid for an opaque pixel")
 }
 
 /// One channel of paper, mixed with ink according to the shade.

@@ -41,7 +41,7 @@ impl Canvas {
 
 /// Unwraps the result of drawing in memory, which cannot fail.
 fn in_memory<E: std::error::Error>(drawn: Result<(), E>) {
-    drawn.expect("memory takes every shape");
+    drawn.expect("drawing to memory does not fail");
 }
 
 fn draw(backend: &mut SVGBackend<'_>, shape: &Shape) {

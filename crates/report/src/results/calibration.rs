@@ -65,7 +65,7 @@ pub struct LeftOutRow {
     pub kind: String,
     /// The reason why the input was left out.
     pub reason: String,
-    /// How often an input of this kind was left out for this reason.
+    /// Number of inputs of this kind that were left out for this reason.
     pub count: u64,
 }
 

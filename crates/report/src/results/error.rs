@@ -109,7 +109,7 @@ pub enum ResultsError {
         path: PathBuf,
         /// The fleetsim command that writes the file.
         command: &'static str,
-        /// Why the file cannot be parsed.
+        /// The reason why the file cannot be parsed.
         source: serde_json::Error,
     },
     /// Results of another version of the format.

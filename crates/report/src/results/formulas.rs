@@ -76,14 +76,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_text_that_looks_like_a_formula_gets_quotes() {
+    fn only_text_that_looks_like_a_formula_is_quoted() {
         let csv = "name,x\n=1+1,-5\n+a,+1e9\n@x,\"=a,\"\"b\"\"\"\n-b-,a=b\n\"\n=c\",-inf\n";
         let expected = "name,x\n\"=1+1\",-5\n\"+a\",+1e9\n\"@x\",\"=a,\"\"b\"\"\"\n\"-b-\",a=b\n\"\n=c\",-inf\n";
         for size in [1, 2, 3, 7, csv.len()] {
             let mut out = FormulasAsText::new(Vec::new());
             csv.as_bytes()
                 .chunks(size)
-                .for_each(|part| out.write_all(part).expect("memory takes every byte"));
+                .for_each(|part| out.write_all(part).expect("writes to memory do not fail"));
             assert_eq!(
                 String::from_utf8(out.out).expect("text"),
                 expected,

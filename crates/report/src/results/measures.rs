@@ -157,7 +157,7 @@ macro_rules! measures {
                 }
             }
 
-            /// Whether low or high values of the measure are better.
+            /// Returns whether low or high values of the measure are better.
             #[must_use]
             pub const fn direction(self) -> Direction {
                 match self {
@@ -353,17 +353,17 @@ measures! {
     passes: u64 => Passes, "passes", Neutral;
     /// Targets that passes decided to move to the new revision.
     promotions: u64 => Promotions, "targets", Neutral;
-    /// Most targets that one pass decided to move.
+    /// Maximum number of targets that one pass decided to move.
     peak_promotions_per_pass: u64 => PeakPromotionsPerPass, "targets", Neutral;
     /// Events that the engine processed, without those that only check a limit.
     events: u64 => Events, "events", Neutral;
-    /// Most instances of all versions of an app that existed at a time; Cloud Foundry with `countInstances` only.
+    /// Maximum number of concurrent instances of all versions of an app; only for Cloud Foundry with `countInstances`.
     #[serde(default)]
     peak_instances: Option<u64> => PeakInstances, "instances", LessIsBetter;
 }
 
 impl Measure {
-    /// Whether only some strategies have it. Results in which no run has it leave it out.
+    /// Returns whether only some strategies have the measure. Results omit it if no run has it.
     #[must_use]
     pub const fn is_own(self) -> bool {
         matches!(self, Self::PeakInstances)

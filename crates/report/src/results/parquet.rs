@@ -83,7 +83,7 @@ fn count(count: u64) -> i64 {
 #[must_use]
 pub fn series_parquet(variants: &[VariantRecord]) -> Vec<u8> {
     write(variants, GROUP_ROWS_MAX)
-        .expect("the schema fits the columns, and memory takes every byte")
+        .expect("the schema fits the columns, and writes to memory do not fail")
 }
 
 fn write(variants: &[VariantRecord], group_rows_max: usize) -> Result<Vec<u8>, ParquetError> {

@@ -24,7 +24,7 @@ pub struct ReachRange {
     pub paused: TargetRange,
     /// Missing targets without an agent.
     pub agentless: TargetRange,
-    /// Of these: offline from the start to the horizon.
+    /// Number of these targets that are offline from the start to the horizon.
     pub offline: TargetRange,
 }
 

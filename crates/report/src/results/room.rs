@@ -1,8 +1,8 @@
-//! When a registry's link has room for a rollout: one rule for answers and for limits that are proposed.
+//! The rule by which a registry's link has room for a rollout, for answers and for proposed limits.
 //!
-//! A link has room if its busiest minute, with the load of others, is below nine tenths of its capacity. A minute,
-//! because single seconds fill any link as soon as a few pulls begin together, and the share of all time falls with
-//! every straggler. A tenth is left for what an experiment does not know.
+//! A link has room if its busiest minute, with the load of others, is below nine tenths of its capacity. The rule uses
+//! a minute because any link is full for single seconds when a few pulls begin together, and the share of the total
+//! time falls with every straggler. A tenth remains for loads that an experiment does not contain.
 //!
 //! Left out: links of regions, mirrors and caches, whose load is in `registries.csv`.
 
@@ -20,7 +20,7 @@ pub fn most_with_room(capacity: f64) -> f64 {
     ROOM_SHARE * capacity
 }
 
-/// Whether a link of this capacity has room at this load of its busiest minute; both in the same unit.
+/// Returns whether a link of this capacity has room at this load of its busiest minute; both in the same unit.
 #[must_use]
 pub fn has_room(busiest_minute: f64, capacity: f64) -> bool {
     busiest_minute < most_with_room(capacity)

@@ -86,12 +86,12 @@ pub fn update_quantiles<const N: usize>(
     shares.map(|share| stats::quantile_of_sorted(&sorted, share))
 }
 
-/// One link of a run: that of a registry, or of what brings images closer to the nodes.
+/// One link of a run: of a registry, or of a mirror, cache, region or group of peers.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RegistryRow {
     /// The name of the registry in the experiment; `registry` for the first one.
     pub registry: String,
-    /// What it is.
+    /// The kind of the link's owner.
     #[serde(default)]
     pub kind: LinkKind,
     /// Bytes that came in: from the registry to a cache or a seed, or across the link of a region. Empty for a registry
@@ -99,14 +99,14 @@ pub struct RegistryRow {
     pub in_bytes: Option<u64>,
     /// Bytes that left the registry.
     pub egress_bytes: u64,
-    /// The rate at which it can send; of several, each of them. Empty for no limit, and for peers.
+    /// The link's capacity; of several links, that of each. Empty if it is unlimited, and for peers.
     pub capacity_bytes_per_s: Option<f64>,
-    /// Highest mean rate of its egress over one second. Empty for several together.
+    /// Highest mean rate of the link's egress over one second. Empty for a row of several links.
     pub egress_peak_1s_bytes_per_s: Option<f64>,
-    /// Share of time until the end in which its egress was at its capacity; of several, of the busiest. Empty for
-    /// peers.
+    /// Share of the time until the end in which the egress was at its capacity; of several links, that of the busiest.
+    /// Empty for peers.
     pub egress_busy_share: Option<f64>,
-    /// Requests to its API. Only of registries, as the next two.
+    /// Requests to the API. Only for registries, like the next two columns.
     pub requests: Option<u64>,
     /// Number of requests that the registry answered with 429.
     pub responses_429: Option<u64>,
@@ -114,7 +114,7 @@ pub struct RegistryRow {
     pub responses_503: Option<u64>,
 }
 
-/// What a row of `registries.csv` describes.
+/// The subject of a row of `registries.csv`.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkKind {
@@ -127,17 +127,17 @@ pub enum LinkKind {
     Cache,
     /// The link that the clusters of a region share.
     Region,
-    /// Nodes that send to each other, with the seeds of swarms.
+    /// Nodes that send to each other, and the seeds of swarms.
     Peers,
 }
 
-/// One workload of a run, of an experiment with several.
+/// One workload of a run. Only for experiments with several.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct WorkloadRow {
-    /// Its name.
+    /// The workload's name.
     pub workload: String,
-    /// Time from release until it was ready on the last of the reachable targets. Empty if it was not on all of them at
-    /// the end.
+    /// Time from release until it was ready on the last of the reachable targets. Empty if it was not ready on all of
+    /// them at the end.
     pub ready_s: Option<f64>,
 }
 
@@ -190,7 +190,7 @@ pub struct RunRecord {
     pub run: RunRow,
     /// One row for each registry, in the experiment's order, then for regions, mirrors, caches and peers.
     pub registries: Vec<RegistryRow>,
-    /// One row for each workload, in the experiment's order, where it has several.
+    /// One row for each workload, in the experiment's order. Empty for a single workload.
     pub workloads: Vec<WorkloadRow>,
     /// The run's time series; all bins have the same length.
     pub series: Vec<SeriesRow>,

@@ -514,7 +514,7 @@ mod tests {
         assert_ne!(summary(&all, 6)[0].mean_ci95_high, row.mean_ci95_high);
     }
 
-    /// Rows of each variant: measures that every strategy has.
+    /// The number of rows of each variant: the measures that every strategy has.
     fn of_each_variant() -> usize {
         Measure::ALL
             .iter()

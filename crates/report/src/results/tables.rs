@@ -51,9 +51,9 @@ pub struct Tables {
     pub variants: Vec<Vec<String>>,
     /// `runs.csv`: every run.
     pub runs: Vec<RunRow>,
-    /// `registries.csv`: every registry of every run, and every link of what brings images closer.
+    /// `registries.csv`: every registry of every run, and the links of mirrors, caches, regions and peers.
     pub registries: Vec<(RunKey, RegistryRow)>,
-    /// `workloads.csv`: every workload of every run, where there are several.
+    /// `workloads.csv`: every workload of every run. Empty for a single workload.
     pub workloads: Vec<(RunKey, WorkloadRow)>,
     /// `summary.csv`: every measure of every variant over its runs.
     pub summary: Vec<SummaryRow>,
@@ -153,7 +153,7 @@ impl Tables {
         }),
     ];
 
-    /// The files that a folder of these tables has: `workloads.csv` only where an experiment has several workloads.
+    /// The files of a folder with these tables. `workloads.csv` exists only if the experiment has several workloads.
     pub fn written(&self) -> impl Iterator<Item = (&'static str, TableWriter)> {
         let has_workloads = !self.workloads.is_empty();
         Self::FILES
@@ -167,7 +167,7 @@ impl Tables {
         let mut files = Vec::new();
         for (name, write) in self.written() {
             let mut bytes = Vec::new();
-            write(self, &mut bytes).expect("memory takes every byte");
+            write(self, &mut bytes).expect("writes to memory do not fail");
             files.push((name, bytes));
         }
         files
@@ -225,18 +225,18 @@ pub(super) fn header<Row: Default + Serialize>() -> String {
 /// Rows as CSV below `header`, or below the names of their fields if `header` is empty.
 pub(super) fn to_csv(header: &str, rows: impl IntoIterator<Item = impl Serialize>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    write_csv(&mut bytes, header, rows).expect("memory takes every byte");
+    write_csv(&mut bytes, header, rows).expect("writes to memory do not fail");
     bytes
 }
 
 /// Runs as CSV.
 pub(super) fn runs_csv<'r>(runs: impl Iterator<Item = &'r RunRow> + Clone) -> Vec<u8> {
     let mut bytes = Vec::new();
-    write_runs(&mut bytes, runs).expect("memory takes every byte");
+    write_runs(&mut bytes, runs).expect("writes to memory do not fail");
     bytes
 }
 
-/// Runs, with the columns of measures that only some strategies have only where a run has one of them.
+/// Writes runs. Columns of measures that only some strategies have are written only if a run has one of them.
 fn write_runs<'r>(
     out: &mut dyn Write,
     runs: impl Iterator<Item = &'r RunRow> + Clone,

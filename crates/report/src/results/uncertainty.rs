@@ -18,10 +18,10 @@ const DRAWS: &str = "draws.csv";
 /// The table of the drawn constants.
 const CONSTANTS: &str = "constants.csv";
 
-/// The table of the decision by each draw.
+/// The table of the decision in each draw.
 const DECISIONS: &str = "decisions-by-draw.csv";
 
-/// All of them.
+/// The files of all tables.
 pub(super) const UNCERTAINTY_FILES: [&str; 4] = [FILE, DRAWS, CONSTANTS, DECISIONS];
 
 /// The level of the intervals if there are enough runs.
@@ -93,15 +93,15 @@ pub struct DrawDecisionRow {
     pub rule: String,
     /// The draw: the replicate of its runs in `draws.csv`.
     pub draw: u32,
-    /// The best variants of this draw, joined by `; `; empty where no variant fulfils the rule.
+    /// The best variants of this draw, joined by `; `; empty if no variant fulfils the rule.
     pub decision: String,
     /// The best variant with every constant at its value.
     pub at_defaults: String,
-    /// Whether that is one of the best of this draw.
+    /// Whether the variant in `at_defaults` is one of the best of this draw.
     pub holds: bool,
 }
 
-/// The table of the decision by each draw, with its name.
+/// The table of the decision in each draw, with its name.
 #[must_use]
 pub fn decisions_table(rows: &[DrawDecisionRow]) -> (&'static str, Vec<u8>) {
     (DECISIONS, to_csv(&header::<DrawDecisionRow>(), rows))

@@ -14,7 +14,7 @@ use super::super::{TargetId, cost};
 use super::ArgoCd;
 use fleetsim_units::SimTime;
 
-/// Why a pass of v3.6 promotes nothing, whatever steps and budgets allow.
+/// The reason why a pass of v3.6 promotes nothing, whatever steps and budgets allow.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Barrier {
     /// The grace period since the last pending change is not over.

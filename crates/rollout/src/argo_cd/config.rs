@@ -255,7 +255,7 @@ pub struct ControllerOptions {
     pub version: ArgoCdVersion,
 }
 
-/// Why an ApplicationSet is not processed.
+/// The reason why an ApplicationSet is not processed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ApplicationSetError {
     /// `RollingSync` without a step, for which Argo CD 3.6 and later report `ApplicationSetRolloutError`.

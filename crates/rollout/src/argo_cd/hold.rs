@@ -221,8 +221,8 @@ impl StalledSet<'_> {
         steps.any(|other| other == step)
     }
 
-    /// Whether an application of a step behind the first `open` is still to be synced. With a new commit, an
-    /// application of a later step that was synced for another reason already runs it.
+    /// Returns whether an application of a step after the first `open` steps still has to be synced. With a new
+    /// commit, an application of a later step that was synced for another reason already runs it.
     fn waits_behind(&self, application: u32, open: usize) -> bool {
         self.is_behind_steps(application, open)
             && !self.is_complete(application)

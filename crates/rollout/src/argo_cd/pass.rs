@@ -143,7 +143,7 @@ impl ArgoCd {
         all.status.requested.clone_from(&pass.status.requested);
         assert_eq!(
             pass, all,
-            "a pass over what changed decides as a pass over all"
+            "a pass over the changed targets decides like a full pass"
         );
         assert_eq!(self.rows, full.rows, "and leaves the same rows");
         assert_eq!(self.allowed_steps, full.allowed_steps);

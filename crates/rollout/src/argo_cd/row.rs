@@ -18,7 +18,7 @@ pub struct ApplicationStatus {
     pub step: Option<u32>,
     /// The target revisions.
     pub target_revisions: Arc<[Revision]>,
-    /// When the status last changed, in whole seconds.
+    /// The time of the status's last change, in whole seconds.
     pub last_transition_time: SimTime,
     /// The reason of the status.
     pub message: Message,
@@ -47,7 +47,7 @@ impl RolloutStatus {
     ];
 }
 
-/// Why a row has its status: one name for each message of the product.
+/// The reason why a row has its status: one name for each message of the product.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, thiserror::Error)]
 pub enum Message {
     /// An empty message.

@@ -24,7 +24,7 @@ pub struct ApplicationSetStatus {
     pub budgets: Vec<StepBudget>,
     /// Number of steps, from the first, that may sync their applications. 0: the set is not rolling.
     pub open_steps: usize,
-    /// Why the pass promoted nothing. `None`: no barrier applied.
+    /// The reason why the pass promoted nothing. `None`: no barrier applied.
     pub barrier: Option<Barrier>,
     /// The examined applications for which the pass requested a sync. A request starts a sync only if no sync was
     /// requested earlier: such applications have an [`ApplicationAction::Deploy`](super::ApplicationAction).

@@ -51,7 +51,7 @@ pub struct Application {
     pub revisions: Arc<[Revision]>,
     /// `status.operationState`: the running or last operation, if any.
     pub operation_state: Option<OperationState>,
-    /// Its message, if an attempt of it has failed for a reason that is known.
+    /// The operation's message, if one of its attempts has failed for a known reason.
     pub operation_message: Option<OperationMessage>,
     /// `status.reconciledAt`: the time of the last comparison. `None`: never compared.
     pub reconciled_at: Option<fleetsim_units::SimTime>,
@@ -106,7 +106,7 @@ pub enum SyncStatus {
 pub enum Health {
     /// Healthy.
     Healthy,
-    /// Not healthy yet.
+    /// The application is not healthy yet.
     Progressing,
     /// Unhealthy.
     Degraded,
@@ -145,17 +145,17 @@ pub enum OperationPhase {
     Error,
 }
 
-/// `status.operationState.message` of an operation of which an attempt has failed.
+/// `status.operationState.message` of an operation after a failed attempt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OperationMessage {
-    /// Why the last attempt failed, or why the operation was ended.
+    /// The reason why the last attempt failed, or why the operation was ended.
     pub failure: &'static str,
-    /// Attempts after the first.
+    /// Number of attempts after the first.
     pub retries: u32,
 }
 
 impl OperationMessage {
-    /// The text of an operation in this phase, without the time of the next attempt. Source:
+    /// Returns the message of an operation in this phase, without the time of the next attempt. Source:
     /// `processRequestedAppOperation` in `controller/appcontroller.go`.
     pub fn text(&self, phase: OperationPhase) -> String {
         let Self { failure, retries } = self;
@@ -251,7 +251,8 @@ impl ApplicationView {
         self.generated.is_some() && !self.is_valid()
     }
 
-    /// Whether the application has the generated parameters and is Synced to the wanted revision, healthy or not.
+    /// Returns whether the application has the generated parameters and is Synced to the wanted revision, healthy or
+    /// not.
     pub(super) fn is_synced_as_wanted(&self) -> bool {
         let (Some(generated), Some(live)) = (&self.generated, &self.live) else {
             return false;

@@ -9,7 +9,7 @@ use super::quota::Usage;
 use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::view::{AppView, Deployment, DeploymentState};
 
-/// Why the API rejects a request. Its `Display` is the message to the user.
+/// The reason why the API rejects a request. Its `Display` is the message to the user.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiError {

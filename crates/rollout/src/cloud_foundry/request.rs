@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use super::json::Json;
 use fleetsim_units::serial::Ordered;
 
-/// Why the product rejects a request. Its `Display` is the message to the client.
+/// The reason why the product rejects a request. Its `Display` is the message to the client.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct RequestError {

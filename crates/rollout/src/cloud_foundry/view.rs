@@ -253,7 +253,7 @@ impl Deployment {
         )
     }
 
-    /// Whether it waits for a user at the end of a step.
+    /// Returns whether the deployment waits for a user at the end of a step.
     pub const fn is_paused(&self) -> bool {
         matches!(self.state, DeploymentState::Paused)
     }

@@ -15,7 +15,7 @@ pub enum Rounding {
     Up,
 }
 
-/// Why a value does not resolve to a number of clusters.
+/// The reason why a value does not resolve to a number of clusters.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScaledValueError {

@@ -1,4 +1,4 @@
-//! Which member clusters a placement picks.
+//! The member clusters that a placement picks.
 //!
 //! A placement names the picked clusters in its status. Without a status, they follow from the specification, as
 //! described in `PlacementPolicy` of `apis/placement/v1beta1/clusterresourceplacement_types.go` and `Taint` of
@@ -172,7 +172,7 @@ pub struct PickedMembers {
     pub tainted: Vec<usize>,
 }
 
-/// Why the picked clusters cannot be determined.
+/// The reason why the picked clusters cannot be determined.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{reason}")]
 pub struct NotPicked {

@@ -15,7 +15,7 @@ use super::limit::{Rounding, limit};
 /// Maximum number of stages of a strategy.
 const STAGES: usize = 31;
 
-/// Why the product rejects an object. `at` is the path of the field.
+/// The reason why the product rejects an object. `at` is the path of the field.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{at}: {reason}")]
 pub struct InvalidField {

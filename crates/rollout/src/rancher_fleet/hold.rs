@@ -328,7 +328,8 @@ impl StalledBundle<'_> {
         ]
     }
 
-    /// The state of a target whose agent could not apply what it was told: `NotReady`, if the apply has ended for good.
+    /// Returns the state of a target whose agent could not apply its instruction: `NotReady` if the agent has given up
+    /// the apply.
     fn failed_state(&self, target: u32) -> Option<BundleState> {
         let deployment = self.view.clusters[target as usize].deployment?;
         let state = deployment.state();
@@ -336,7 +337,7 @@ impl StalledBundle<'_> {
         has_failed.then_some(state)
     }
 
-    /// Takes the targets out of a list whose apply failed, and that have this state.
+    /// Removes the targets with a failed apply and this state from a list. Returns them.
     fn take_failed(&self, list: &mut Vec<u32>, state: BundleState) -> Vec<u32> {
         list.extract_if(.., |target| self.failed_state(*target) == Some(state))
             .collect()

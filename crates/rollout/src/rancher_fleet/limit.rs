@@ -9,7 +9,7 @@
 use super::super::IntOrString;
 use super::go_float::{self, whole_number};
 
-/// Why a configured value is not a valid limit.
+/// The reason why a configured value is not a valid limit.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FleetLimitError {

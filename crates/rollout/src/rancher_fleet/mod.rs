@@ -222,7 +222,7 @@ impl RancherFleet {
     }
 }
 
-/// The messages of the first listed targets of each state, where their apply failed.
+/// Returns the messages of the first listed targets of each state whose apply failed.
 fn first_failures(view: &BundleView, status: &BundleStatus) -> Vec<(BundleState, &'static str)> {
     let mut failures = Vec::new();
     for state in BundleState::ALL {

@@ -15,7 +15,7 @@ use super::config::RolloutStrategy;
 use super::limit::{FleetLimitError, limit};
 use super::matcher::Matcher;
 
-/// Why a strategy is invalid. Fleet then changes nothing and shows the message.
+/// The reason why a strategy is invalid. Fleet then changes nothing and shows the message.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StrategyError {
     /// An invalid limit or size.

@@ -39,7 +39,7 @@ pub struct BundleSummary {
 /// The bundle's status as a pass writes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BundleStatus {
-    /// Why the pass failed. A failed pass changed nothing, and all other fields are meaningless.
+    /// The reason why the pass failed. A failed pass changed nothing, and all other fields are meaningless.
     pub error: Option<StrategyError>,
     /// Number of unavailable deployments of all targets, including those updated in this pass.
     pub unavailable: i64,
@@ -51,7 +51,7 @@ pub struct BundleStatus {
     pub summary: BundleSummary,
     /// The first ten targets by name that are not `Ready`.
     pub not_ready: Vec<(TargetId, BundleState)>,
-    /// For each state, the message of the first of these that has it, if its apply failed.
+    /// For each state, the message of the first listed target in this state, if its apply failed.
     pub failures: Vec<(BundleState, &'static str)>,
     /// A number for each partition, in the order of [`Partitioning::partitions`](super::Partitioning::partitions).
     /// Under shipped rules: the partition's unavailable deployments *before* the pass, which is not the number that

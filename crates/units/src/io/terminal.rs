@@ -16,7 +16,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
         match character {
             _ if is_obeyed(character) => {
                 write!(printable, "\\u{:04x}", u32::from(character))
-                    .expect("text takes every character");
+                    .expect("writes to a text do not fail");
             }
             _ => printable.push(character),
         }

@@ -215,7 +215,7 @@ pub struct Problem {
     /// The fix, if one is known.
     pub help: Option<String>,
     place: Option<Place>,
-    /// Why no content of the file is shown. `None`: the line is shown.
+    /// The reason why no content of the file is shown. `None`: the line is shown.
     withheld: Option<&'static str>,
     /// The size of the part of the file before `text`.
     before: TextBefore,

@@ -70,7 +70,8 @@ mod tests {
                 .collect();
             let mean = numbers.iter().sum::<f64>() / SEEDS as f64;
             let square = numbers.iter().map(|number| number * number).sum::<f64>() / SEEDS as f64;
-            // The tolerances are five standard errors: deviations of 0.289 and 0.298, divided by the root of 4,000.
+            // The tolerances are five standard errors: deviations of 0.289 and 0.298, divided by the square root of
+            // 4,000.
             assert!(
                 (mean - 0.5).abs() < 0.023 && (square - 1.0 / 3.0).abs() < 0.024,
                 "run {run}: {mean}, {square}"

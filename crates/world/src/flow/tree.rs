@@ -161,7 +161,7 @@ impl Tree {
     /// If there are no children.
     pub(super) fn find(&self, has: impl Fn(&Summary) -> bool) -> u32 {
         match self {
-            Self::Empty => unreachable!("a node without children has no property of theirs"),
+            Self::Empty => unreachable!("a node without children has no matching child"),
             Self::One { kid, .. } => *kid,
             Self::Wide(wide) => wide.find(has),
         }

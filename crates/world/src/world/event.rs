@@ -216,7 +216,7 @@ pub struct Report {
     /// Whether one of the cluster's Deployments had exceeded its progress deadline; always false unless the world
     /// watches deadlines ([`crate::world::World::watch_progress_deadlines`]).
     pub degraded: bool,
-    /// Why the cluster's last apply failed. `None`: it succeeded.
+    /// The reason why the cluster's last apply failed. `None`: it succeeded.
     pub failure: Option<ApplyFailure>,
 }
 

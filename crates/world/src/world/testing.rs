@@ -121,9 +121,9 @@ pub(crate) struct Played {
     pub peak_pulls: u64,
     pub peak_downloads: u64,
     pub egress_peaks: (f64, f64),
-    /// What the registries sent to the fleet and to others.
+    /// The traffic that the registries sent to the fleet and to others.
     pub(crate) with_others: TotalsWithOthers,
-    /// The load of every link beside those of registries.
+    /// The load of every link that does not belong to a registry.
     pub(crate) links: Vec<LinkLoad>,
     /// Number of seconds with the egress at its capacity.
     pub(crate) busy_s: f64,

@@ -88,7 +88,7 @@ impl ApplicationController {
         }
     }
 
-    /// An attempt gives up its processor, and its place among those that apply.
+    /// Releases the processor of an attempt, and its slot among the concurrent applies.
     pub(super) fn free_processor(
         &mut self,
         application: usize,
@@ -107,7 +107,7 @@ impl ApplicationController {
         }
     }
 
-    /// An attempt has failed: another one follows, or the operation is Failed.
+    /// Handles a failed attempt: schedules another attempt, or marks the operation as Failed.
     pub(super) fn retry(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         let tracked = &mut self.applications[application];
         let operation = tracked.operation.expect("an attempt has an operation");
@@ -139,7 +139,7 @@ impl ApplicationController {
         tracked.operation = None;
         let state = OperationState {
             phase,
-            ..tracked.state.expect("an operation ends that ran")
+            ..tracked.state.expect("only a running operation ends")
         };
         tracked.state = Some(state);
         let patch = StatusPatch::Operation(state, message, true);

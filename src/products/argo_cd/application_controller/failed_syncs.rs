@@ -1,19 +1,21 @@
-//! Syncs that fail in a cluster that answers, and the time-out of a sync.
+//! Failed syncs in clusters that respond, and the time-out of a sync.
 //!
-//! Known by reading argoproj/argo-cd v3.5.7, which agrees with 37ee009 here, and its gitops-engine.
+//! Source: argoproj/argo-cd v3.5.7, whose code is the same as at 37ee009 in these parts, and its gitops-engine. Not
+//! recorded.
 //!
 //! - An object that is refused, or a webhook that does not answer, fails the attempt (`runTasks` in
-//!   `gitops-engine/pkg/sync/sync_context.go`, "one or more objects failed to apply"). Argo CD looks at no text: a
-//!   field that must not change is refused like any other.
-//! - A hook is a Job whose failure ends the attempt ("one or more synchronization tasks completed unsuccessfully"). The
-//!   attempt frees its processor while the hook runs: `SyncAppState` returns, and news of the Job queue the operation.
-//! - A failed attempt is repeated as `retry` of the operation says: 5 times without it, after 10 s, 20 s and so on up
-//!   to 3 min; the operation is Running meanwhile, and then Failed (`processRequestedAppOperation` in
-//!   `controller/appcontroller.go:1692`). The application stays OutOfSync with the health that it has. Automatic sync
-//!   repeats nothing (`autoSync`, "failed previous sync attempt"), and nothing is rolled back.
-//! - `--sync-timeout` counts from the operation's `startedAt`, over all attempts. It ends a hook and a wait for the
-//!   next attempt at once, and an attempt that applies when that has failed. The operation is Failed and not repeated
-//!   (`appcontroller.go:1615`, and `terminating` at 1693). The default is 0: none.
+//!   `gitops-engine/pkg/sync/sync_context.go`, "one or more objects failed to apply"). Argo CD does not examine the
+//!   message: a change of an immutable field is refused like any other object.
+//! - A hook is a Job whose failure ends the attempt ("one or more synchronization tasks completed unsuccessfully").
+//!   The attempt frees its processor while the hook runs: `SyncAppState` returns, and an event of the Job queues the
+//!   operation.
+//! - A failed attempt is repeated according to the operation's `retry`; without it 5 times, after 10 s, 20 s and so on
+//!   up to 3 min. In the meantime the operation is Running, and then Failed (`processRequestedAppOperation` in
+//!   `controller/appcontroller.go:1692`). The application stays OutOfSync, and its health does not change. Automatic
+//!   sync does not repeat the operation (`autoSync`, "failed previous sync attempt"), and nothing is rolled back.
+//! - `--sync-timeout` counts from the operation's `startedAt`, over all attempts. It immediately ends a hook or a wait
+//!   for the next attempt. An attempt that is applying ends when it has failed. The operation is then Failed and is
+//!   not repeated (`appcontroller.go:1615`, and `terminating` at 1693). The default is 0: none.
 //!
 //! Left out: objects of a failed attempt that were applied before the one that was refused; the phase Terminating,
 //! which lasts for one request; PostSync and SyncFail hooks; the wait of a hook's end for a processor; the condition
@@ -26,10 +28,11 @@ use crate::rollout::argo_cd::{ApplicationView, ArgoCd, OperationMessage, Operati
 use crate::units::SimTime;
 use crate::world::{ApplyFailure, ClusterId};
 
-/// The message of an operation that its time-out has ended (`terminate` in `sync_context.go`, and `appcontroller.go`).
+/// The message of an operation that was ended by its time-out (`terminate` in `sync_context.go`, and
+/// `appcontroller.go`).
 const TIMED_OUT: &str = "Operation terminated, triggered by controller sync timeout";
 
-/// The message of an operation whose attempt has failed, abridged.
+/// Returns the abridged message of an operation after a failed attempt.
 const fn failure_message(failure: ApplyFailure) -> &'static str {
     match failure {
         ApplyFailure::Rejected => {
@@ -51,13 +54,13 @@ const fn failure_message(failure: ApplyFailure) -> &'static str {
 }
 
 impl ApplicationController {
-    /// The attempt in progress has begun a hook, which will fail.
+    /// Starts a hook of the current attempt. The hook will fail.
     pub(super) fn hook_runs(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.applications[application].attempt = Some(Attempt::Hook);
         self.free_processor(application, Attempt::Applying, now, plane);
     }
 
-    /// The cluster has refused what an attempt applies, or the attempt's hook has failed.
+    /// Handles an attempt whose objects the cluster has refused, or whose hook has failed.
     pub(super) fn sync_fails(
         &mut self,
         application: usize,
@@ -92,7 +95,8 @@ impl ApplicationController {
         }
     }
 
-    /// The message of an operation in this phase, if an attempt of it failed in a cluster that answers.
+    /// Returns the message of an operation in this phase. `None`: none of its attempts failed in a cluster that
+    /// responds.
     pub(super) fn message(
         &self,
         application: usize,
@@ -108,7 +112,7 @@ impl ApplicationController {
         })
     }
 
-    /// Whether all that is still to come are attempts without end on clusters that do not answer and never will.
+    /// Returns true if the only pending work is endless attempts on clusters that never respond.
     pub(in super::super) fn is_hopeless(&self, clusters: &dyn Clusters) -> bool {
         for &(application, step) in self.agenda.iter() {
             let is_attempt = match step {
@@ -129,8 +133,8 @@ impl ApplicationController {
         waiting.all(|&application| self.fails_without_end(application, clusters))
     }
 
-    /// Whether the operation of an application has failed, is repeated without a limit, and its cluster never answers,
-    /// or never applies the revision.
+    /// Returns whether the operation of an application has failed and is repeated without a limit, while its cluster
+    /// never responds or never applies the revision.
     fn fails_without_end(&self, application: usize, clusters: &dyn Clusters) -> bool {
         let tracked = &self.applications[application];
         let cluster = ClusterId(application as u32);
@@ -142,7 +146,7 @@ impl ApplicationController {
                 || !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
     }
 
-    /// What the Applications show of operations that fail, once one of theirs has failed.
+    /// Returns the conditions of all Applications whose operation has failed at least once.
     pub(in super::super) fn conditions(
         &self,
         set: &[ApplicationView],
@@ -169,7 +173,7 @@ impl ApplicationController {
         shown
     }
 
-    /// An operation begins now, and may last only so long.
+    /// Schedules the time-out of an operation that begins now.
     pub(super) fn schedule_time_out(
         &mut self,
         application: usize,
@@ -183,7 +187,7 @@ impl ApplicationController {
         }
     }
 
-    /// Whether the running operation has lasted as long as it may.
+    /// Returns whether the running operation has reached its time-out.
     fn is_timed_out(&self, application: usize, now: SimTime) -> bool {
         match (
             self.settings.sync_timeout,
@@ -194,8 +198,8 @@ impl ApplicationController {
         }
     }
 
-    /// The operation that began at `begun` has lasted as long as it may, if it still runs. An attempt that has a
-    /// processor ends first.
+    /// Handles the time-out of the operation that began at `begun`, if it still runs. If an attempt has a processor,
+    /// the attempt ends first.
     pub(super) fn times_out(
         &mut self,
         application: usize,
@@ -221,7 +225,7 @@ impl ApplicationController {
         self.terminate(application, now, plane);
     }
 
-    /// The running operation is ended. No attempt of it runs.
+    /// Ends the running operation, none of whose attempts is in progress.
     fn terminate(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.agenda.cancel_if(
             |(of, step)| *of == application && matches!(step, ApplicationStep::Again),

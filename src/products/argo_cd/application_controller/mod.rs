@@ -34,10 +34,10 @@
 //! new. Left out therefore: ComparisonError and sync status Unknown of clusters that are gone for longer. Also left
 //! out: several applications in one cluster; hooks and waves, which keep an operation Running between their phases; a
 //! cluster lost in the middle of an attempt; requests of comparisons, which are counted with the syncs; the split of
-//! comparisons into those that resolve the revision anew and those that do not; `selfHeal`, and `retry.refresh`, which
-//! lets a retry take the newest revision.
+//! comparisons into those that resolve the revision again and those that do not; `selfHeal`, and `retry.refresh`,
+//! which lets a retry take the newest revision.
 //!
-//! Syncs that fail in a cluster that answers, and the time-out of a sync, are in `failed_syncs`.
+//! `failed_syncs` has syncs that fail in a cluster that responds, and the time-out of a sync.
 
 mod attempts;
 mod failed_syncs;
@@ -121,7 +121,7 @@ struct TrackedApplication {
     attempt: Option<Attempt>,
     /// The number of failed attempts of the running operation.
     failed: u32,
-    /// Why the last of them failed, if its cluster answered, or why the operation was ended.
+    /// The reason why the last attempt failed, if its cluster responded, or why the operation was ended.
     failure: Option<&'static str>,
     /// The revision of the last finished operation.
     attempted: Option<Revision>,
@@ -133,11 +133,11 @@ struct TrackedApplication {
     /// The current revision of the spec, and the next revision with the time at which it takes effect.
     spec: Option<Revision>,
     rewritten: Option<(SimTime, Revision)>,
-    /// The start of the operation in its status, when an operation was last looked at.
+    /// The start of the operation in its status, at the last check of an operation.
     status_start: StatusStart,
-    /// It waits for a sync window.
+    /// The application waits for a sync window.
     window_wait: Option<WindowWait>,
-    /// A refresh in an open window is to come.
+    /// A refresh in an open window is scheduled.
     refresh_due: bool,
 }
 
@@ -147,7 +147,7 @@ impl TrackedApplication {
         if let Some((_, revision)) = self.rewritten.take_if(|(at, _)| *at <= now) {
             self.spec = Some(revision);
         }
-        self.spec.expect("what is resolved has a spec")
+        self.spec.expect("a resolved application has a spec")
     }
 
     fn sync_status(&self, wanted: Revision) -> SyncStatus {
@@ -217,7 +217,7 @@ enum Attempt {
     Requesting,
     /// The cluster is applying.
     Applying,
-    /// A hook runs, which fails. It occupies no processor.
+    /// A hook is running and will fail. It does not occupy a processor.
     Hook,
     /// There is nothing to apply.
     Idle,
@@ -242,15 +242,15 @@ enum ApplicationStep {
     AttemptEnds,
     /// A failed operation is due for a retry.
     Again,
-    /// The operation that began at that time has lasted as long as it may.
+    /// The operation that began at this time reaches its time-out.
     TimesOut(SimTime),
     /// A comparison ends.
     Compared,
     /// A periodic refresh asks for a comparison.
     Refresh,
-    /// One in an open sync window.
+    /// A refresh in an open sync window.
     WindowRefresh,
-    /// A sync window lets a blocked operation go on.
+    /// A sync window opens, and a blocked operation continues.
     Unblocked,
 }
 
@@ -291,7 +291,7 @@ pub(super) struct ApplicationController {
     refreshes: Vec<(SimTime, usize)>,
     /// Announces a commit to applications before their periodic refreshes. `None`: there is no webhook.
     webhook: Option<WebhookHandler>,
-    /// Applications of which an operation has failed in a cluster that answers, or was ended.
+    /// Applications with an operation that has failed in a cluster that responds, or that was ended.
     ever_failed: BTreeSet<usize>,
     /// The last time at which a changed sync status or health was seen.
     pub(super) shown_at: Option<SimTime>,
@@ -685,5 +685,5 @@ fn live(view: &mut View, application: usize) -> &mut Application {
     view.set[application]
         .live
         .as_mut()
-        .expect("what the application controller sees exists")
+        .expect("the application controller sees only existing applications")
 }

@@ -1,9 +1,9 @@
-//! Sync windows in a run: syncs that wait.
+//! Syncs that wait for a sync window during a run.
 //!
 //! `sync_windows.rs` has the rules and their source. An application that may sync by itself and is blocked waits for
-//! its first refresh in an open window. A blocked operation is Running without a processor, and is looked at every 30
-//! s; the looks at which it is still blocked change nothing and are left out. Then it waits for a processor like any
-//! other.
+//! its first refresh in an open window. A blocked operation is Running without a processor, and the product checks it
+//! every 30 s. Checks that find it still blocked change nothing and are not simulated. Afterwards the operation waits
+//! for a processor like any other.
 
 use super::super::refresh::next_refresh;
 use super::super::sync_windows::StatusStart;
@@ -11,21 +11,21 @@ use super::{ApplicationController, ApplicationStep};
 use crate::control_plane::Plane;
 use crate::units::{SimDuration, SimTime};
 
-/// The time between two looks at an operation in progress. Source: `appOperationMaxRequeueInterval` in
+/// Interval between two checks of an operation in progress. Source: `appOperationMaxRequeueInterval` in
 /// `controller/appcontroller.go`.
 const LOOK: SimDuration = SimDuration::from_secs(30);
 
-/// The reason for which an application waits for a window.
+/// The reason why an application waits for a window.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in super::super) enum WindowWait {
-    /// Automated sync begins no operation.
+    /// Automated sync does not begin an operation.
     Comparison,
     /// An operation is blocked.
     Operation,
 }
 
 impl WindowWait {
-    /// The product's own words.
+    /// Returns the product's own message.
     pub(in super::super) const fn message(self) -> &'static str {
         match self {
             Self::Comparison => "Sync prevented by sync window",
@@ -35,7 +35,8 @@ impl WindowWait {
 }
 
 impl ApplicationController {
-    /// Whether an operation of an application may go on. If not, it gives its processor up and waits.
+    /// Returns whether an operation of an application may continue. If it may not, it releases its processor and
+    /// waits.
     pub(super) fn may_sync(
         &mut self,
         application: usize,
@@ -61,7 +62,8 @@ impl ApplicationController {
         false
     }
 
-    /// Whether automated sync of an application may begin an operation. If not, a refresh will look again.
+    /// Returns whether automated sync of an application may begin an operation. If it may not, a later refresh checks
+    /// again.
     pub(super) fn may_begin(
         &mut self,
         application: usize,
@@ -84,7 +86,7 @@ impl ApplicationController {
         false
     }
 
-    /// The first refresh after `now` at which an application may be synced.
+    /// Returns the time of the first refresh after `now` at which an application may be synced.
     fn first_refresh_in_window(&self, application: usize, now: SimTime) -> Option<SimTime> {
         let name = &self.names[application];
         let mut from = self.windows.opens_after(application, now)?;
@@ -97,7 +99,7 @@ impl ApplicationController {
         }
     }
 
-    /// The applications that wait for a window, why, and when the first may be synced.
+    /// Returns the applications that wait for a window, the reason, and the time at which the first may be synced.
     pub(in super::super) fn waiting_for_windows(&self, now: SimTime) -> WaitingForWindows {
         let mut found = WaitingForWindows::default();
         for (index, tracked) in self.applications.iter().enumerate() {
@@ -118,6 +120,6 @@ impl ApplicationController {
 pub(in super::super) struct WaitingForWindows {
     pub(in super::super) applications: Vec<usize>,
     pub(in super::super) reason: Option<WindowWait>,
-    /// When the first may be synced. `None`: not within the run.
+    /// The time at which the first may be synced. `None`: not within the run.
     pub(in super::super) opens: Option<SimTime>,
 }

@@ -231,7 +231,7 @@ impl<'r> ArgoCdController<'r> {
         }
     }
 
-    /// A hold with the applications that wait for a sync window, if some do.
+    /// Adds the applications that wait for a sync window to a hold.
     fn with_windows(&self, hold: Option<Hold>) -> Option<Hold> {
         let Some(windows) = &self.strategy.sync_windows else {
             return hold;

@@ -266,7 +266,7 @@ impl RollingController<'_> {
                 let timer = self
                     .specs
                     .remove(&cluster)
-                    .expect("a spec on its way has a timer");
+                    .expect("a spec in transit has a timer");
                 self.runtime.cancel(timer, plane);
             } else {
                 self.given_up.insert(cluster);

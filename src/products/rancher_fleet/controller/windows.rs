@@ -1,9 +1,9 @@
-//! The windows of Schedules in a run: what the schedule controller writes, and what the bundle controller sees of it.
+//! The windows of Schedules in a run: the writes of the schedule controller, and when the bundle controller sees them.
 //!
-//! `schedules.rs` has the rules and their source. The start and the stop of a window each go through the clusters of
-//! the Schedule, in the order of their names, with one patch of a status after the other; a cluster that is as it
-//! should be costs none. The bundle controller sees each patch a watch delay later, and makes a pass for it, which
-//! writes `spec.offSchedule`.
+//! `schedules.rs` has the rules and their source. At the start and the end of a window, the schedule controller visits
+//! the clusters of the Schedule in the order of their names, and patches one status after the other. A cluster with
+//! the right status needs no patch. The bundle controller sees each patch a watch delay later, and starts a pass,
+//! which writes `spec.offSchedule`.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::rollout::Hold;
 use crate::units::{SimTime, counted};
 use crate::world::ClusterId;
 
-/// The Schedules of a run, and what they have done so far.
+/// The Schedules of a run and their current states.
 pub(super) struct ScheduleWindows {
     /// `None`: the strategy has no Schedules.
     schedules: Option<Arc<FleetSchedules>>,
@@ -30,7 +30,7 @@ pub(super) struct ScheduleWindows {
 }
 
 impl ScheduleWindows {
-    /// As they are at the start, for `count` clusters.
+    /// Creates the state at the start for `count` clusters.
     pub(super) fn new(
         schedules: Option<&Arc<FleetSchedules>>,
         count: usize,
@@ -55,12 +55,12 @@ impl ScheduleWindows {
         }
     }
 
-    /// Whether a cluster is outside of its windows, as the schedule controller knows.
+    /// Returns whether the schedule controller regards a cluster as outside its windows.
     pub(super) fn is_off(&self, cluster: usize) -> bool {
         self.active[cluster] == Some(false)
     }
 
-    /// When the next event of a Schedule is, if that is within the run.
+    /// Returns the time of a Schedule's next event. `None`: it is not within the run.
     fn next_at(&self, schedule: usize) -> Option<SimTime> {
         let schedules = self.schedules.as_ref()?;
         let at = schedules.time_of(self.next[schedule]?);
@@ -69,8 +69,7 @@ impl ScheduleWindows {
 }
 
 impl FleetController<'_> {
-    /// The release begins: agents outside of their windows do nothing, and the next event of each Schedule is waited
-    /// for.
+    /// Handles the release: agents outside their windows do nothing, and the next event of each Schedule is scheduled.
     pub(super) fn start_windows(&mut self, plane: &mut Plane<'_>) {
         for cluster in 0..self.view.clusters.len() {
             if self.windows.is_off(cluster) {
@@ -88,7 +87,7 @@ impl FleetController<'_> {
         }
     }
 
-    /// A window of a Schedule begins or ends.
+    /// Handles the start or the end of a Schedule's window.
     pub(super) fn window(&mut self, schedule: usize, plane: &mut Plane<'_>) {
         let schedules = self.windows.schedules.clone();
         let (Some(schedules), Some(event)) = (schedules, self.windows.next[schedule]) else {
@@ -110,14 +109,14 @@ impl FleetController<'_> {
         self.await_window(schedule, plane);
     }
 
-    /// The bundle controller sees that a cluster is inside or outside of its windows.
+    /// Handles the time at which the bundle controller sees that a cluster is inside or outside its windows.
     pub(super) fn scheduled(&mut self, cluster: usize, is_active: bool) {
         self.view.clusters[cluster].off_schedule = !is_active;
         self.changed.insert(cluster as u32);
         self.runtime.add(());
     }
 
-    /// A hold with the clusters that wait for their window, if some do.
+    /// Adds the clusters that wait for their window to a hold.
     pub(super) fn with_windows(&self, mut hold: Hold) -> Hold {
         let Some(schedules) = &self.windows.schedules else {
             return hold;

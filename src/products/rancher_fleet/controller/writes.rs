@@ -237,7 +237,8 @@ impl FleetController<'_> {
         plane: &mut Plane<'_>,
     ) {
         let id = ClusterId(cluster as u32);
-        // An agent does nothing outside of its windows, as when it is paused. It looks at all it has when one opens.
+        // An agent does nothing outside its windows, as when it is paused. When a window opens, it processes
+        // everything that it has received.
         let was_off = shown.is_some_and(|shown| shown.off_schedule);
         let was_held = was_off || shown.is_some_and(|shown| shown.paused);
         let is_held = written.paused || written.off_schedule;

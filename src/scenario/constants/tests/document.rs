@@ -633,7 +633,8 @@ fn table(constants: &[&Constant]) -> String {
             .map_or_else(|| "none".to_owned(), |value| row.text(value));
         let absolute = if row.is_absolute { ", absolute" } else { "" };
         text += &format!(
-            "| `{}` | {of} | {value} | {} to {} | {}{absolute} | {} |\n",
+            "| <a id=\"{}\"></a>`{}` | {of} | {value} | {} to {} | {}{absolute} | {} |\n",
+            anchor(&row.name(), of),
             row.name(),
             row.range[0],
             row.range[1],
@@ -653,6 +654,29 @@ fn table(constants: &[&Constant]) -> String {
         ));
     }
     format!("{text}\n{sources}")
+}
+
+/// Returns the anchor of a constant's row, to which other pages link: `fleet[*].downlink` has the anchor
+/// `fleet-downlink`, and `agent.apply` of Argo CD has the anchor `agent-apply-argoCd`.
+fn anchor(name: &str, of: &str) -> String {
+    const OMITTED: [&str; 5] = [
+        "strategies",
+        "*",
+        "argoCd",
+        "applicationController",
+        "kubeFleetRolling",
+    ];
+    let is_in_strategy = name.starts_with("strategies");
+    let parts: Vec<&str> = name
+        .split('.')
+        .map(|part| part.trim_end_matches("[*]"))
+        .filter(|part| !OMITTED.contains(part))
+        .collect();
+    let path = parts.join("-");
+    match of.split(' ').next() {
+        Some(product) if of != "all" && !is_in_strategy => format!("{path}-{product}"),
+        _ => path,
+    }
 }
 
 fn capital(text: &str) -> String {

@@ -4,7 +4,8 @@ use super::super::shown::ShownSetup;
 use super::at_once;
 use crate::common::peak_in_flight;
 
-/// The most applications of each group that were updating at the same time, in the order in which the groups begin.
+/// Returns, for each group in the order in which the groups begin, the maximum number of applications that were
+/// updating simultaneously.
 pub(in crate::documents) fn waves(shown: &ShownSetup) -> String {
     let mut groups = Vec::new();
     for prefix in ["dev", "qa", "region"] {
@@ -18,7 +19,7 @@ pub(in crate::documents) fn waves(shown: &ShownSetup) -> String {
     texts.join(", ")
 }
 
-/// Whether the second step begins after the last application of the first is Healthy.
+/// Returns whether the second step begins only after the last application of the first is Healthy.
 pub(in crate::documents) fn second_step(shown: &ShownSetup) -> String {
     let done = shown.ready("dev").last().copied().unwrap_or(f64::INFINITY);
     match shown.told("qa").first() {
@@ -28,7 +29,7 @@ pub(in crate::documents) fn second_step(shown: &ShownSetup) -> String {
     }
 }
 
-/// Whether the second step begins while an application of the first fails, for 23 hours.
+/// Returns whether the second step begins while an application of the first fails, for 23 hours.
 pub(in crate::documents) fn step_after_failure(shown: &ShownSetup) -> String {
     match shown.told("qa").first() {
         Some(at) if *at < 82_800.0 => "begins".to_owned(),
@@ -36,7 +37,7 @@ pub(in crate::documents) fn step_after_failure(shown: &ShownSetup) -> String {
     }
 }
 
-/// Applications of the first step that are complete within five minutes.
+/// Returns the number of applications of the first step that complete within five minutes.
 pub(in crate::documents) fn ready_soon(shown: &ShownSetup) -> String {
     let soon = shown.ready("dev").iter().filter(|at| **at < 300.0).count();
     format!("{soon} of 5")
@@ -51,7 +52,8 @@ pub(in crate::documents) fn up_to_date(shown: &ShownSetup) -> String {
     })
 }
 
-/// Applications that got the new version, and how the run ended after the set was changed back.
+/// Returns the number of applications that got the new version, and the outcome of the run after the set was changed
+/// back.
 pub(in crate::documents) fn changed_back(shown: &ShownSetup) -> String {
     let told = shown.told("");
     let late = told.iter().filter(|at| **at > 12.0).count();
@@ -68,7 +70,7 @@ pub(in crate::documents) fn steps_of_elements(shown: &ShownSetup) -> String {
     steps.join(", ")
 }
 
-/// Applications that were changed, and whether the others are named before a run.
+/// Returns the number of changed applications, and whether the others are named before a run.
 pub(in crate::documents) fn unselected(shown: &ShownSetup) -> String {
     let warned = shown.explanation.warnings.join(" ");
     let is_listed = warned.contains("qa-1");
@@ -76,7 +78,7 @@ pub(in crate::documents) fn unselected(shown: &ShownSetup) -> String {
     format!("{} of 14, {listed}", shown.told("").len())
 }
 
-/// How many applications update at once, and whether they do in the order of their names.
+/// Returns the maximum number of concurrent updates, and whether they follow the order of names.
 pub(in crate::documents) fn told_by_name(shown: &ShownSetup) -> String {
     let order = if shown.order("").is_sorted() {
         "by name"
@@ -86,7 +88,7 @@ pub(in crate::documents) fn told_by_name(shown: &ShownSetup) -> String {
     format!("{}, {order}", at_once(shown))
 }
 
-/// The last group of applications that begins, with the most of it at once.
+/// Returns the last group of applications that begins, with its maximum number of concurrent updates.
 pub(in crate::documents) fn last_group(shown: &ShownSetup) -> String {
     waves(shown)
         .rsplit(", ")
@@ -95,7 +97,7 @@ pub(in crate::documents) fn last_group(shown: &ShownSetup) -> String {
         .to_owned()
 }
 
-/// Whether applications that got the labels of the first step in mid-rollout go with it.
+/// Returns whether applications that got the labels of the first step during the rollout update with that step.
 pub(in crate::documents) fn relabelled(shown: &ShownSetup) -> String {
     let regions = shown
         .told("region")
@@ -110,7 +112,7 @@ pub(in crate::documents) fn relabelled(shown: &ShownSetup) -> String {
     }
 }
 
-/// Objects that the first pass creates.
+/// Returns the number of objects that the first pass creates.
 pub(in crate::documents) fn created_first(shown: &ShownSetup) -> String {
     let mut created = shown.run().passes.iter().map(|pass| pass.created);
     created

@@ -3,7 +3,7 @@
 use super::super::shown::ShownSetup;
 use super::at_once;
 
-/// Pauses of a canary deployment, and the new instances at each of them.
+/// Returns the number of pauses of a canary deployment, and the number of new instances at each.
 pub(in crate::documents) fn pauses(shown: &ShownSetup) -> String {
     let paused = reasons(shown)
         .iter()
@@ -16,14 +16,14 @@ pub(in crate::documents) fn pauses(shown: &ShownSetup) -> String {
     }
 }
 
-/// The reasons of the deployment's status, each with the step that it is about.
+/// Returns the reasons in the deployment's status, each with its step.
 fn reasons(shown: &ShownSetup) -> Vec<String> {
     let mut step = String::new();
     let mut reason = String::new();
     let mut at = f64::NAN;
     let mut list: Vec<String> = Vec::new();
     for row in &shown.run().statuses {
-        // The rows of one time show one state.
+        // Rows with the same time belong to one state.
         if row.t_s.to_bits() != at.to_bits() && !reason.is_empty() {
             push_new(&mut list, format!("{reason} {step}"));
         }
@@ -44,7 +44,7 @@ fn push_new(list: &mut Vec<String>, text: String) {
     }
 }
 
-/// The steps that were in progress and then paused, in their order.
+/// Returns the steps that were in progress and then paused, in their order.
 pub(in crate::documents) fn steps_paused(shown: &ShownSetup) -> String {
     let mut paused = Vec::new();
     for pair in reasons(shown).windows(2) {
@@ -100,7 +100,7 @@ pub(in crate::documents) fn step_fields(shown: &ShownSetup) -> String {
     format!("current {}, total {}", field("current"), field("total"))
 }
 
-/// The last words of the deployment's status.
+/// Returns the last values of the deployment's status.
 pub(in crate::documents) fn last_status(shown: &ShownSetup) -> String {
     shown
         .statuses("Deployment/1", "status")
@@ -109,7 +109,7 @@ pub(in crate::documents) fn last_status(shown: &ShownSetup) -> String {
         .unwrap_or_default()
 }
 
-/// The line of `cf app` at the first pause, or else the first line.
+/// Returns the line of `cf app` at the first pause; without a pause, the first line.
 pub(in crate::documents) fn line_of_cf_app(shown: &ShownSetup) -> String {
     let lines = shown.statuses("App/app", "cf app");
     let paused = lines.iter().find(|line| line.contains("PAUSED"));
@@ -117,7 +117,7 @@ pub(in crate::documents) fn line_of_cf_app(shown: &ShownSetup) -> String {
     line.map_or("no such line".to_owned(), |line| line.trim().to_owned())
 }
 
-/// Instances that start with the request.
+/// Returns the number of instances that start with the request.
 pub(in crate::documents) fn start_with_request(shown: &ShownSetup) -> String {
     let (before, _) = shown.explanation.lines[0]
         .split_once(" start with the request")
@@ -125,13 +125,13 @@ pub(in crate::documents) fn start_with_request(shown: &ShownSetup) -> String {
     before.rsplit(' ').next().unwrap_or_default().to_owned()
 }
 
-/// Instances at a time, and megabytes that left the registry.
+/// Returns the maximum number of concurrent instances, and the megabytes that left the registry.
 pub(in crate::documents) fn at_once_without_bytes(shown: &ShownSetup) -> String {
     let megabytes = shown.run().run.egress_bytes / 1_000_000;
     format!("{} at once, {megabytes} MB", at_once(shown))
 }
 
-/// Whether the second batch of instances begins after a new instance is routable.
+/// Returns whether the second batch of instances begins only after a new instance is routable.
 pub(in crate::documents) fn second_batch(shown: &ShownSetup) -> String {
     let told = shown.told("");
     let first = told.partition_point(|at| *at <= told[0] + 1.0);
@@ -142,7 +142,7 @@ pub(in crate::documents) fn second_batch(shown: &ShownSetup) -> String {
     }
 }
 
-/// Whether the second batch waits until the old instances are gone, which take eight seconds to end.
+/// Returns whether the second batch waits until the old instances, which take eight seconds to end, are gone.
 pub(in crate::documents) fn waits_for_teardown(shown: &ShownSetup) -> String {
     let told = shown.told("");
     let first = told.partition_point(|at| *at <= told[0] + 1.0);
@@ -162,13 +162,13 @@ pub(in crate::documents) fn peak_instances(shown: &ShownSetup) -> String {
         .map_or_else(String::new, |most| most.to_string())
 }
 
-/// Instances that run the new version at the end.
+/// Returns the number of instances that run the new version at the end.
 pub(in crate::documents) fn replaced(shown: &ShownSetup) -> String {
     let run = &shown.run().run;
     format!("{} of {}", run.targets_done, run.targets)
 }
 
-/// Whether an update with an unhealthy instance came to its end.
+/// Returns whether an update with an unhealthy instance completed.
 pub(in crate::documents) fn held_by_unhealthy(shown: &ShownSetup) -> String {
     if shown.outcome() == "complete" {
         "complete".to_owned()

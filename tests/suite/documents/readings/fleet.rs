@@ -13,7 +13,7 @@ pub(in crate::documents) fn partition_limits(shown: &ShownSetup) -> String {
     shown.column("partition", 2).join(", ")
 }
 
-/// Clusters instructed before any was ready.
+/// Returns the number of clusters that were instructed before any was ready.
 pub(in crate::documents) fn first_wave(shown: &ShownSetup) -> String {
     told_blindly(shown.run()).to_string()
 }
@@ -27,7 +27,7 @@ pub(in crate::documents) fn partitions_allowed(shown: &ShownSetup) -> String {
     rest.split(';').next().unwrap_or_default().to_owned()
 }
 
-/// The smallest share of a partition that was ready when the next one began; partitions are p1 to p5.
+/// Returns the smallest share of a partition that was ready when the next one began. The partitions are p1 to p5.
 pub(in crate::documents) fn ready_before_next(shown: &ShownSetup) -> String {
     let mut least = 100;
     for (before, next) in [("p1", "p2"), ("p2", "p3"), ("p3", "p4"), ("p4", "p5")] {
@@ -47,14 +47,15 @@ pub(in crate::documents) fn ready_before_next(shown: &ShownSetup) -> String {
     }
 }
 
-/// Clusters told before any is ready, and how much of a partition is ready when the next begins.
+/// Returns the number of clusters instructed before any is ready, and the share of a partition that is ready when the
+/// next begins.
 pub(in crate::documents) fn waves_of_partitions(shown: &ShownSetup) -> String {
     format!("{}, {}", first_wave(shown), ready_before_next(shown))
 }
 
-/// Whether the second partition begins when a cluster of the first is ready that was away for two hours.
+/// Returns whether the second partition begins when a cluster of the first, which was offline for two hours, is ready.
 pub(in crate::documents) fn after_return(shown: &ShownSetup) -> String {
-    // Of ten clusters two are away, and one may be NotReady.
+    // Two of ten clusters are offline, and one may be NotReady.
     let back = shown.ready("p1")[8];
     if back >= 7_200.0 && shown.told("p2")[0] >= back {
         "after it is ready again".to_owned()
@@ -63,7 +64,7 @@ pub(in crate::documents) fn after_return(shown: &ShownSetup) -> String {
     }
 }
 
-/// Whether the second partition begins after all clusters of the first are ready, and how the run ends.
+/// Returns whether the second partition begins after all clusters of the first are ready, and how the run ends.
 pub(in crate::documents) fn strict_order(shown: &ShownSetup) -> String {
     let last = shown.ready("a").last().copied().unwrap_or(f64::INFINITY);
     match shown.told("b").first() {
@@ -73,7 +74,7 @@ pub(in crate::documents) fn strict_order(shown: &ShownSetup) -> String {
     }
 }
 
-/// Whether the second partition begins before the clusters of the first are back, which are away for two hours.
+/// Returns whether the second partition begins before the offline clusters of the first return after two hours.
 pub(in crate::documents) fn second_partition(shown: &ShownSetup) -> String {
     match shown.told("p2").first() {
         Some(at) if *at >= 7_200.0 => "held until they are back".to_owned(),
@@ -101,7 +102,7 @@ pub(in crate::documents) fn words_of_git_repo(shown: &ShownSetup) -> String {
     words.join(", ")
 }
 
-/// Clusters that were instructed and not ready when the 51st was instructed.
+/// Returns the number of clusters that were instructed and not ready when the 51st was instructed.
 pub(in crate::documents) fn not_ready_at_51(shown: &ShownSetup) -> String {
     let told = shown.told("");
     let ready = shown.ready("").iter().filter(|at| **at <= told[50]).count();
@@ -112,7 +113,8 @@ pub(in crate::documents) fn not_ready_at_51(shown: &ShownSetup) -> String {
     }
 }
 
-/// Time from the ninth ready cluster of the first partition, of ten, to the first of the second.
+/// Returns the time from the ninth ready cluster of the first partition, which has ten, to the first cluster of the
+/// second.
 pub(in crate::documents) fn pause_between(shown: &ShownSetup) -> String {
     let pause = shown.told("p2")[0] - shown.ready("p1")[8];
     if (0.0..1.0).contains(&pause) {
@@ -122,19 +124,19 @@ pub(in crate::documents) fn pause_between(shown: &ShownSetup) -> String {
     }
 }
 
-/// How the rollout ended, and whether the clusters in no partition are named before it.
+/// Returns the outcome of the rollout, and whether the clusters in no partition are named before it.
 pub(in crate::documents) fn left_out(shown: &ShownSetup) -> String {
     let is_listed = shown.words().contains("in no partition") && shown.words().contains("b-01");
     let listed = if is_listed { "listed" } else { "not listed" };
     format!("{}, {listed}", shown.outcome())
 }
 
-/// The first cluster that is told.
+/// Returns the first cluster that is instructed.
 pub(in crate::documents) fn first_told(shown: &ShownSetup) -> String {
     shown.order("").swap_remove(0)
 }
 
-/// Whether most clusters pull at once.
+/// Returns whether most clusters pull simultaneously.
 pub(in crate::documents) fn storm(shown: &ShownSetup) -> String {
     match shown.run().run.peak_pulls {
         101.. => "more than 100".to_owned(),

@@ -45,7 +45,7 @@ pub(in crate::documents) fn wait_after_staging(shown: &ShownSetup) -> String {
     about(between(shown, "stg", "can"))
 }
 
-/// Whether the tasks of a stage begin after its last cluster, which is away for two hours.
+/// Returns whether the tasks of a stage begin after its last cluster, which is offline for two hours.
 pub(in crate::documents) fn tasks_begin(shown: &ShownSetup) -> String {
     match shown.told("can").first() {
         Some(at) if *at >= 10_800.0 => "after all clusters".to_owned(),
@@ -53,7 +53,7 @@ pub(in crate::documents) fn tasks_begin(shown: &ShownSetup) -> String {
     }
 }
 
-/// How long the run goes on after the last production cluster.
+/// Returns the duration of the run after the last production cluster.
 pub(in crate::documents) fn end_of_production(shown: &ShownSetup) -> String {
     let last = shown.ready("prod").last().copied().unwrap_or(f64::NAN);
     let ends = shown.run().run.reported_s.unwrap_or(f64::NAN);
@@ -73,7 +73,7 @@ pub(in crate::documents) fn approval_of_canary(shown: &ShownSetup) -> String {
     "no request".to_owned()
 }
 
-/// Whether production begins after the approval at two hours.
+/// Returns whether production begins after the approval at two hours.
 pub(in crate::documents) fn production_after_approval(shown: &ShownSetup) -> String {
     match shown.told("prod").first() {
         Some(at) if *at >= 7_200.0 => "after the approval".to_owned(),
@@ -81,7 +81,7 @@ pub(in crate::documents) fn production_after_approval(shown: &ShownSetup) -> Str
     }
 }
 
-/// When the first cluster is told, of a run that is made after ten minutes.
+/// Returns the time at which the first cluster is instructed, in a run that is created after ten minutes.
 pub(in crate::documents) fn begins_with_the_run(shown: &ShownSetup) -> String {
     match shown.told("").first() {
         Some(at) if *at >= 600.0 => "with the run".to_owned(),
@@ -89,7 +89,7 @@ pub(in crate::documents) fn begins_with_the_run(shown: &ShownSetup) -> String {
     }
 }
 
-/// Whether the explanation says that nothing begins.
+/// Returns whether the explanation states that no stage begins.
 pub(in crate::documents) fn explained_begin(shown: &ShownSetup) -> String {
     if shown.words().contains("Initialize") {
         "stays in Initialize".to_owned()
@@ -118,7 +118,7 @@ pub(in crate::documents) fn run_ends(shown: &ShownSetup) -> String {
         .map_or("not ended".to_owned(), |text| text.trim().to_owned())
 }
 
-/// Whether a stage without clusters keeps the next one waiting.
+/// Returns whether a stage without clusters keeps the next one waiting.
 pub(in crate::documents) fn empty_stage(shown: &ShownSetup) -> String {
     match shown.told("").first() {
         Some(at) if *at >= 3_600.0 => "waits".to_owned(),
@@ -127,7 +127,7 @@ pub(in crate::documents) fn empty_stage(shown: &ShownSetup) -> String {
     }
 }
 
-/// The rule that holds a run whose approval is never given, and the request that it names.
+/// Returns the rule that blocks a run without its approval, and the request that the rule names.
 pub(in crate::documents) fn held_by_approval(shown: &ShownSetup) -> String {
     let run = &shown.run().run;
     let names = run.held_detail.contains("canary");
@@ -138,7 +138,7 @@ pub(in crate::documents) fn held_by_approval(shown: &ShownSetup) -> String {
     )
 }
 
-/// The wait between two stages whose strategy was edited in mid-rollout, and their order.
+/// Returns the wait between two stages whose strategy was edited during the rollout, and their order.
 pub(in crate::documents) fn snapshot_kept(shown: &ShownSetup) -> String {
     format!(
         "waits {}, {}",
@@ -153,7 +153,7 @@ fn between(shown: &ShownSetup, stage: &str, next: &str) -> f64 {
     shown.told(next).first().copied().unwrap_or(f64::INFINITY) - end
 }
 
-/// A time in words that leave out the polls of a run.
+/// Formats a time without the delays of a run's polls.
 fn about(seconds: f64) -> String {
     if seconds < 60.0 {
         "at once".to_owned()
@@ -164,7 +164,7 @@ fn about(seconds: f64) -> String {
     }
 }
 
-/// Whether any cluster is told.
+/// Returns whether any cluster is instructed.
 pub(in crate::documents) fn begins(shown: &ShownSetup) -> String {
     if shown.told("").is_empty() {
         "never begins".to_owned()
@@ -173,7 +173,7 @@ pub(in crate::documents) fn begins(shown: &ShownSetup) -> String {
     }
 }
 
-/// Why a run has failed.
+/// Returns the reason why a run has failed.
 pub(in crate::documents) fn failed(shown: &ShownSetup) -> String {
     let held = shown.run().run.held();
     if held.contains("failed") {

@@ -1,4 +1,4 @@
-//! The readings of the page: what is read off a run, an explanation or a status, as a short text.
+//! The readings of the page: short texts that are derived from a run, an explanation or a status.
 
 pub(super) mod argo_cd;
 pub(super) mod cloud_foundry;
@@ -8,17 +8,17 @@ pub(super) mod kubefleet;
 use super::shown::ShownSetup;
 use crate::common::peak_in_flight;
 
-/// How the run ended.
+/// Returns the outcome of the run.
 pub(super) fn outcome(shown: &ShownSetup) -> String {
     shown.outcome()
 }
 
-/// That the experiment is accepted. A refused one is not read.
+/// Returns that the experiment is accepted. Refused experiments have no readings.
 pub(super) fn accepted(_: &ShownSetup) -> String {
     "accepted".to_owned()
 }
 
-/// Most clusters that were updating at the same time.
+/// Returns the maximum number of clusters that were updating simultaneously.
 pub(super) fn at_once(shown: &ShownSetup) -> String {
     peak_in_flight(&shown.run().clusters).to_string()
 }

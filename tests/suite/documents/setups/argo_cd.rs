@@ -51,7 +51,7 @@ macro_rules! regions {
     };
 }
 
-/// An experiment of Argo CD whose steps are those of the proposal, and of what shipped.
+/// An experiment of Argo CD with the proposal's steps, for the proposal and for the shipped rules.
 const fn of_argo_cd(
     name: &'static str,
     (documented, shipped): (&'static str, &'static str),

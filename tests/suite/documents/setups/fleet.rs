@@ -57,7 +57,7 @@ macro_rules! fleet {
     };
 }
 
-/// An experiment of Rancher Fleet whose strategies differ in the rules alone.
+/// An experiment of Rancher Fleet whose strategies differ only in their rules.
 const fn of_fleet(
     name: &'static str,
     fleet: &'static [(&'static str, &'static str)],

@@ -33,7 +33,7 @@ macro_rules! staged {
     };
 }
 
-/// An experiment of KubeFleet whose strategies differ in the rules alone.
+/// An experiment of KubeFleet whose strategies differ only in their rules.
 const fn of_kubefleet(
     name: &'static str,
     (documented, shipped): (&'static str, &'static str),

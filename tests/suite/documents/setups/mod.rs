@@ -1,4 +1,5 @@
-//! The experiments of the page: small fleets, each with a strategy by the documents and one by the code that ships.
+//! The experiments of the page: small fleets, each with a strategy under the documented rules and one under the
+//! shipped rules.
 
 mod argo_cd;
 mod cloud_foundry;
@@ -12,10 +13,10 @@ pub(super) use cloud_foundry::CLOUD_FOUNDRY;
 pub(super) use fleet::FLEET;
 pub(super) use kubefleet::KUBEFLEET;
 
-/// Most characters of a line on the page.
+/// Maximum number of characters in a line of the page.
 const WIDTH: usize = 110;
 
-/// Spaces in front of the later lines of a long one, which YAML reads as one.
+/// Indentation of the continuation of a long line. YAML reads both as one line.
 const FURTHER: &str = "      ";
 
 /// An experiment with a strategy by each set of rules.
@@ -42,7 +43,7 @@ impl DocumentSetup {
         )
     }
 
-    /// The experiment as the page shows it, without what all of them have in common.
+    /// Returns the experiment as the page shows it, without the parts that all experiments share.
     pub(super) fn shown(&self) -> String {
         let mut strategies = format!("\n  documented: {}", self.documented);
         if self.documented != self.shipped {
@@ -74,14 +75,14 @@ impl DocumentSetup {
     }
 }
 
-/// A line, folded where it is too long.
+/// Folds a line that is too long.
 fn folded(line: &str) -> String {
     let text = line.trim_start();
     let indent = &line[..line.len() - text.len()];
     format!("{indent}{}", wrapped(text, WIDTH, FURTHER))
 }
 
-/// What all experiments have in common. The registry is no bottleneck, so that waves stay apart.
+/// The common part of all experiments. The registry is no bottleneck, so waves stay separate.
 pub(super) const COMMON: &str = "\
 name: documents
 question: What does the document promise?
@@ -91,7 +92,7 @@ registry: {egress: 1000 Gbit/s}
 controller: {request: 5 ms}
 ";
 
-/// The release of most of them.
+/// The release of most experiments.
 const IMAGES: &str = "  images: [{name: shop, manifest: {layers: [{size: 100 MB}]}}]
   workloads: [{kind: Deployment, image: shop, replicas: 1, start: 4 s, readiness: {period: 10 s}}]
 ";

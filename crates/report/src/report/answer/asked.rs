@@ -1,4 +1,4 @@
-//! What a question compares, and how a variant is shown among others.
+//! The variants that a question compares, and the display of one variant among others.
 
 use super::groups::NamedVariant;
 use super::ranking::{RankedTime, RankedVariant, time_before_late};
@@ -9,7 +9,7 @@ use crate::report::limits::AssertedLimit;
 pub(super) struct Asked<'a, 'v, 'r> {
     /// The user's own variants.
     pub(super) own: &'a [NamedVariant<'v, 'r>],
-    /// Those of them that are ranked.
+    /// The ranked variants among them.
     pub(super) ranked: &'a [RankedVariant<'v, 'r>],
     pub(super) by: RankedTime,
     pub(super) limits: &'a [AssertedLimit],

@@ -1,8 +1,8 @@
-//! The answer to the question which variant completes first, or which setting to use.
+//! The answer for a completed rollout: the variant that completes first, or the setting to use.
 //!
-//! The verdict depends on what was asked. With limits it is the fastest variant that meets all of them. For settings
-//! of one strategy, some of which fill the registry's link, it is the fastest that leaves room. Otherwise it is the
-//! fastest. A variant whose claim holds in at most half of the draws of the constants is not called the answer.
+//! The verdict depends on the question. With limits, it is the fastest variant that meets all of them. For settings of
+//! one strategy, some of which fill the registry's link, it is the fastest that leaves room. Otherwise it is the
+//! fastest. A variant for which this holds in at most half of the draws of the constants is not named as the answer.
 
 use super::asked::Asked;
 use super::decisions::{Decision, DecisionRule};
@@ -18,11 +18,11 @@ use crate::report::format::{in_unit, time};
 use crate::report::limits::{AssertedLimit, exceeded, fails};
 use fleetsim_units::counted;
 
-/// Most variants that are named as equally fast in the verdict.
+/// Maximum number of variants that the verdict names as equally fast.
 const TIES_MAX: usize = 3;
 /// A variant under which no pull fails may take this factor longer than the fastest.
 const HARDLY_SLOWER: f64 = 1.05;
-/// More at once is slower if it takes this factor longer.
+/// A setting with more concurrent pulls counts as slower if it takes this factor longer.
 const SLOWER: f64 = 1.02;
 
 /// The variant that a verdict chooses, and why.
@@ -337,7 +337,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
     }
 }
 
-/// A line whose times are those with every constant at its default, which is said where constants were drawn.
+/// Marks the times of a line as those with every constant at its default, if constants were drawn.
 pub(super) fn at_defaults(line: String, variant: &VariantResults<'_>) -> String {
     if variant.draws.is_empty() {
         line
@@ -364,7 +364,7 @@ fn most_failed_pulls(variant: &VariantResults<'_>) -> u64 {
     failed.max().unwrap_or(0)
 }
 
-/// `never completes`, or after which time it is not complete.
+/// `never completes`, or the time after which it is still incomplete.
 fn never(variant: &VariantResults<'_>) -> String {
     let runs = &variant.runs;
     let left: u64 = runs.iter().map(|run| left_behind(run)).sum();

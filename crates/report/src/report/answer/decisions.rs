@@ -1,4 +1,4 @@
-//! The decision by each draw of the constants: which variant the rule of the verdict would have chosen there.
+//! The decision in each draw of the constants: the variant that the rule of the verdict would have chosen there.
 //!
 //! The table is `decisions-by-draw.csv`. A decision that holds in few draws depends on constants that nobody knows.
 
@@ -11,18 +11,18 @@ use crate::results::{DrawDecisionRow, RunRow};
 /// The rule by which a verdict chooses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::report) enum DecisionRule {
-    /// The fastest of those that leave the fewest targets behind.
+    /// The fastest variant of those that leave the fewest targets behind.
     Fastest,
-    /// The same, of those that leave room on the registry's link.
+    /// The fastest variant of those that leave room on the registry's link.
     FastestWithRoom,
-    /// The same, of those that meet the limits.
+    /// The fastest variant of those that meet the limits.
     FastestWithinLimits,
-    /// The fewest exposed clusters.
+    /// The variant with the fewest exposed clusters.
     FewestExposed,
 }
 
 impl DecisionRule {
-    /// Its name in the table.
+    /// The name of the rule in the table.
     const fn name(self) -> &'static str {
         match self {
             Self::Fastest => "fastest",
@@ -33,13 +33,13 @@ impl DecisionRule {
     }
 }
 
-/// What a verdict decided.
+/// The decision of a verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::report) struct Decision {
     /// The names of the variants that are best.
     pub(in crate::report) best: Vec<String>,
     pub(in crate::report) rule: DecisionRule,
-    /// The best by each draw: the number of the draw, and the names. None where constants were not drawn.
+    /// The best variants of each draw. Empty if constants were not drawn.
     pub(in crate::report) by_draw: Vec<DrawDecision>,
 }
 
@@ -47,7 +47,7 @@ pub(in crate::report) struct Decision {
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::report) struct DrawDecision {
     pub(in crate::report) draw: u32,
-    /// Empty where no variant fulfils the rule.
+    /// The names of the variants. Empty if no variant fulfils the rule.
     pub(in crate::report) best: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ pub(in crate::report) struct DrawDecision {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct DrawsHolding {
     pub(super) holding: usize,
-    /// All draws; 0 where constants were not drawn.
+    /// The number of all draws; 0 if constants were not drawn.
     pub(super) draws: usize,
 }
 
@@ -130,7 +130,7 @@ fn runs_of_draw<'v, 'r>(all: &[NamedVariant<'v, 'r>], draw: u32) -> Vec<DrawnRun
     runs
 }
 
-/// The names of the best of some runs; empty where no run fulfils the rule.
+/// The names of the best of some runs; empty if no run fulfils the rule.
 fn best_of_draw(
     rule: DecisionRule,
     runs: &[DrawnRun<'_, '_>],
@@ -189,7 +189,7 @@ fn fulfils(rule: DecisionRule, drawn: &DrawnRun<'_, '_>, limits: &[AssertedLimit
     }
 }
 
-/// The time of a run; infinite where it did not complete.
+/// The time of a run; infinite if it did not complete.
 fn ready(run: &RunRow) -> f64 {
     run.reachable_ready_s.unwrap_or(f64::INFINITY)
 }

@@ -1,4 +1,5 @@
-//! The sentences behind the lines of an answer: who may be as fast, in how many pairs of runs, what each step costs.
+//! The sentences behind the lines of an answer: variants that may be as fast, the numbers of pairs of runs, and the
+//! cost of each step.
 //!
 //! The page shows them behind *Details*, and the terminal with `--details`.
 
@@ -259,7 +260,7 @@ pub(super) fn may_be_fastest<'v>(
     ties
 }
 
-/// The same as a sentence. `None`: the fastest is alone.
+/// The variants that may be as fast, as a sentence. `None`: there is no such variant.
 fn equally_fast(
     fastest: &RankedVariant<'_, '_>,
     ranked: &[RankedVariant<'_, '_>],

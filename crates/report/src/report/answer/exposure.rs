@@ -1,4 +1,4 @@
-//! The answer for a defective revision: which variant exposes the fewest clusters, and which the most.
+//! The answer for a defective revision: the variants that expose the fewest and the most clusters.
 //!
 //! Stopping is then the desired outcome and completing is not: the last sentence lists the variants that complete.
 
@@ -231,7 +231,7 @@ fn complete_nevertheless(exposed: &[Exposed<'_, '_>]) -> Vec<String> {
     complete
 }
 
-/// The same as a sentence.
+/// The variants that complete nevertheless, as a sentence.
 fn completing(exposed: &[Exposed<'_, '_>]) -> String {
     let complete = complete_nevertheless(exposed);
     match (complete.is_empty(), exposed.len()) {
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_constants_say_in_how_many_draws_the_fewest_are_the_fewest() {
+    fn the_answer_gives_the_number_of_draws_in_which_a_variant_exposes_the_fewest() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let path = "release.defect";
         let strategies =

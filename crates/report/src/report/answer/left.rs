@@ -1,4 +1,4 @@
-//! The line `left`: targets that stay on the old version at the end, who they are, and why.
+//! The line `left`: the targets that stay on the old version at the end, with their names and the reason.
 
 use super::ranking::left_behind;
 use super::sentence::listed;
@@ -7,10 +7,10 @@ use crate::report::format::{count, ended};
 use crate::results::{RunRow, grouped};
 use fleetsim_units::counted;
 
-/// Most names.
+/// Maximum number of names.
 const NAMED: usize = 5;
 
-/// What a variant leaves on the old version. `None`: nothing, in every run.
+/// The targets that a variant leaves on the old version. `None`: no run leaves any.
 pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
     let mut parts = Vec::new();
     parts.extend(unreachable(variant));
@@ -113,7 +113,7 @@ fn why(runs: &[&RunRow]) -> String {
         }
         text.push_str(&format!(": {}", run.held_detail));
     }
-    // Without the number of the run, this must hold in all of them.
+    // The text does not name the run, so it must be true for all of them.
     let known = in_the_way(run);
     let holds_in_all = runs.iter().all(|other| in_the_way(other) == known);
     if !known.is_empty() && (holds_in_all || text.contains("; in run ")) {
@@ -122,7 +122,7 @@ fn why(runs: &[&RunRow]) -> String {
     text
 }
 
-/// What the simulator knows of the targets that a run leaves behind: `6 offline, 1 defective`.
+/// The known causes for the targets that a run leaves behind: `6 offline, 1 defective`.
 fn in_the_way(run: &RunRow) -> String {
     let counts = [
         (run.offline_targets, "offline"),

@@ -127,7 +127,7 @@ fn closest<'j, 'a, 'v, 'r>(
     })
 }
 
-/// By how much the runs of a variant exceed a limit, in the mean.
+/// The mean amount by which the runs of a variant exceed a limit.
 fn mean_excess(limit: &AssertedLimit, named: &NamedVariant<'_, '_>) -> f64 {
     let runs = &named.variant.runs;
     let excess: f64 = runs.iter().map(|run| limit.limit.excess(run)).sum();

@@ -85,7 +85,7 @@ fn a_link_that_other_load_fills_has_no_room() {
 }
 
 #[test]
-fn each_limit_has_its_mark_and_one_that_holds_is_never_called_missed() {
+fn each_limit_has_its_mark_and_a_limit_that_is_met_is_never_marked_as_missed() {
     let one = Fleet {
         waves: vec![Wave::new("git", 50, 0)],
         ..of_waves(Vec::new())
@@ -228,7 +228,7 @@ fn drawn_constants_give_the_total_interval_and_the_number_of_draws() {
         Wave::new("two", 50, 0),
     ]));
     results.draws = results.tables.runs.clone();
-    // In four of six draws, `two` is faster.
+    // `two` is faster in four of six draws.
     for run in &mut results.draws {
         if run.variant == "one" && run.replicate < 4 {
             run.reachable_ready_s = Some(1e6);
@@ -296,7 +296,7 @@ fn mirrors_and_links_of_regions_that_are_full_are_named() {
 }
 
 #[test]
-fn the_workloads_of_a_release_are_told_apart() {
+fn the_workloads_of_a_release_are_distinguished() {
     let path = "node.kubelet.serializeImagePulls";
     let waves = grid("git", 10, &[(path, &["true", "false"])]);
     let mut results = results_of(&of_waves(waves));
@@ -335,7 +335,7 @@ fn the_workloads_of_a_release_are_told_apart() {
 }
 
 #[test]
-fn of_choices_that_take_about_as_long_the_fastest_is_the_measure() {
+fn choices_of_similar_duration_are_compared_with_the_fastest() {
     let path = "distribution";
     let names = ["{direct: {}}", "{cache: {}}", "{kraken: {}}"];
     let mut results = results_of(&of_waves(grid("git", 10, &[(path, &names)])));

@@ -1,29 +1,29 @@
-//! The form of an answer: the verdict, and at most a few lines below it, each with one job.
+//! The form of an answer: the verdict, and at most a few lines below it, each with one subject.
 
 use super::decisions::Decision;
 use super::groups::NamedVariant;
 use super::{bound, path};
 
-/// What a line of an answer is about.
+/// The subject of a line of an answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::report) enum AnswerKey {
     /// A limit that all or the best variants meet.
     Met,
     /// A limit that is missed.
     Missed,
-    /// A limit that these runs are too few for.
+    /// A limit for which there are too few runs.
     Open,
     /// Targets that stay on the old version.
     Left,
-    /// When the targets are ready.
+    /// The time at which the targets are ready.
     Time,
-    /// Pulls at once, and the load of the registry's link.
+    /// Concurrent pulls, and the load of the registry's link.
     Load,
     /// What holds the rollout back, by trials.
     Bound,
     /// The parts of the critical path.
     Path,
-    /// Where a rollout of a defective revision stops.
+    /// The point at which a rollout of a defective revision stops.
     Stops,
     /// The other variants.
     Else,
@@ -57,10 +57,10 @@ pub(in crate::report) struct AnswerLine {
 /// The answer to a question.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::report) struct AnswerLines {
-    /// The sentence that answers it.
+    /// The sentence that answers the question.
     pub(in crate::report) verdict: String,
     pub(in crate::report) lines: Vec<AnswerLine>,
-    /// What the verdict decided. `None`: nothing can be chosen.
+    /// The decision of the verdict. `None`: no variant can be chosen.
     pub(in crate::report) decision: Option<Decision>,
     /// The index of the chosen variant, of which the lines speak. `None`: nothing can be chosen, or the question is not
     /// about time.
@@ -68,7 +68,7 @@ pub(in crate::report) struct AnswerLines {
 }
 
 impl AnswerLines {
-    /// Adds a line that has something to say.
+    /// Adds a line if it has a text.
     pub(super) fn add(&mut self, key: AnswerKey, text: Option<String>) {
         if let Some(text) = text {
             self.lines.push(AnswerLine { key, text });

@@ -1,4 +1,4 @@
-//! The line `load`: pulls at once, the busiest minute of the registry's link, and answers that refuse.
+//! The line `load`: concurrent pulls, the busiest minute of the registry's link, and refused requests.
 
 use super::room::{RegistryLink, busiest_minute};
 use super::sites;
@@ -6,9 +6,9 @@ use crate::report::data::VariantResults;
 use crate::report::format::{RateUnit, count, in_unit, time};
 use crate::results::Measure;
 
-/// Fewer refusals are not worth a word about an alternative.
+/// Minimum number of refusals that are mentioned for an alternative.
 const FEW: f64 = 10.0;
-/// A link that is full for less time is not worth a word.
+/// Minimum time at capacity, in seconds, that is mentioned.
 const FULL_S: f64 = 1.0;
 
 /// `543 pulls at once; busiest minute 6.8 of 10 Gbit/s; link full for 4 min; 5,305 answers 429`. `None`: nothing is
@@ -58,7 +58,7 @@ fn refused(variant: &VariantResults<'_>) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The first of these numbers. `None`: hardly a request is refused, and no pull fails.
+/// The first of these numbers. `None`: almost no request is refused, and no pull fails.
 pub(super) fn refused_in_short(variant: &VariantResults<'_>) -> Option<String> {
     let refused = variant.median(Measure::Responses429)? + variant.median(Measure::Responses503)?;
     let failed = variant.median(Measure::FailedPulls)?;
@@ -68,7 +68,7 @@ pub(super) fn refused_in_short(variant: &VariantResults<'_>) -> Option<String> {
     refusals(variant).into_iter().next()
 }
 
-/// Answers that refuse, and pulls that fail, each with its number.
+/// The numbers of refused requests and of failed pulls.
 fn refusals(variant: &VariantResults<'_>) -> Vec<String> {
     let mut parts = Vec::new();
     for (measure, one, several) in [

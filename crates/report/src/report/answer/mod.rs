@@ -1,10 +1,10 @@
-//! The answer, from the recorded results by fixed rules; the terminal prints it first, and so does the page.
+//! The answer, derived from the recorded results by fixed rules. The terminal and the page show it first.
 //!
-//! A rollout is complete when all reachable targets are ready. An answer is a verdict and a few lines below it: limits,
-//! targets left behind, time, load, the critical path, and what the other variants would cost. Where a defective
-//! revision was rolled out, the variant that exposes the fewest clusters is the answer instead ([`exposure`]). Where a
-//! choice beside the strategy's own settings was swept, such as a cache, the choices are compared ([`worlds`]).
-//! The sentences behind the lines are the details. Names stand in backticks.
+//! A rollout is complete when all reachable targets are ready. An answer is a verdict and a few lines below it:
+//! limits, targets left behind, time, load, the critical path, and what the other variants would cost. If a defective
+//! revision was rolled out, the answer is instead the variant that exposes the fewest clusters ([`exposure`]). If a
+//! choice other than the strategy's own settings was swept, such as a cache, the choices are compared ([`worlds`]).
+//! The sentences behind the lines are the details. Names are in backticks.
 
 mod asked;
 pub(in crate::report) mod bound;
@@ -68,7 +68,7 @@ pub(in crate::report) struct GroupDetails {
 pub(in crate::report) struct PageAnswer {
     /// A sentence if compared variants have different numbers of targets; otherwise empty.
     pub(in crate::report) caution: String,
-    /// The sentence for all questions; empty for the only one, and where they have nothing in common.
+    /// The sentence for all questions; empty for a single question, and if the questions have nothing in common.
     pub(in crate::report) lead: String,
     pub(in crate::report) questions: Vec<QuestionAnswer>,
     pub(in crate::report) details: Vec<GroupDetails>,

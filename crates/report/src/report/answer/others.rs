@@ -10,9 +10,9 @@ use crate::report::format::{count, time};
 use crate::report::limits::{AssertedLimit, exceeded, fails};
 use fleetsim_units::counted;
 
-/// Most variants in the line.
+/// Maximum number of variants in the line.
 const MOST: usize = 3;
-/// Times that differ by less than this share are not told apart.
+/// Times that differ by less than this share count as equal.
 const ALIKE: f64 = 0.01;
 
 /// The alternatives to the chosen variant. `None`: there is no other.
@@ -40,7 +40,8 @@ pub(super) fn line(asked: &Asked<'_, '_, '_>, chosen: &NamedVariant<'_, '_>) -> 
     Some(text)
 }
 
-/// The other variants, those that tell most first: the next faster, the next slower, the lowest peak, then the rest.
+/// The other variants, the most informative ones first: the next faster, the next slower, the lowest peak, then the
+/// rest.
 fn candidates<'a, 'v, 'r>(
     asked: &Asked<'a, 'v, 'r>,
     chosen: &NamedVariant<'_, '_>,
@@ -61,7 +62,8 @@ fn candidates<'a, 'v, 'r>(
     others
 }
 
-/// How far the time of a variant is from another. Faster ones come before slower ones, and unfinished ones last.
+/// The distance between a variant's time and another time. Faster ones come before slower ones, and unfinished ones
+/// last.
 fn distance(variant: &VariantResults<'_>, from_s: f64) -> f64 {
     match variant.ready_time() {
         Some(ready_s) if ready_s <= from_s => -1.0 / (1.0 + from_s - ready_s),

@@ -66,7 +66,7 @@ pub(in crate::report) const PARTS: [PathPart; 10] = [
     },
 ];
 
-/// Most parts in the line of the answer.
+/// Maximum number of parts in the line of the answer.
 const SHOWN: usize = 3;
 /// Parts with a smaller share of the time are not named.
 const NAMED: f64 = 0.05;

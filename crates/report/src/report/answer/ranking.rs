@@ -1,8 +1,8 @@
-//! Which variants are ranked, and in which order.
+//! The choice and the order of the ranked variants.
 //!
-//! A variant that leaves more targets behind is never before one that leaves fewer. Among equals the time decides, and
-//! then the peak of pulls. The time is that of all reachable targets, unless a few late ones take most of it for
-//! every fast variant: then it is the time of all but the late ones ([`RankedTime`]).
+//! A variant that leaves more targets behind is never before one that leaves fewer. If they leave equally many, the
+//! time decides, and then the peak of pulls. The time is that of all reachable targets, unless a few late ones take
+//! most of it for every fast variant: then it is the time of all but the late ones ([`RankedTime`]).
 
 use std::cmp::Ordering;
 
@@ -12,27 +12,27 @@ use crate::report::limits::{AssertedLimit, exceeded};
 use crate::results::{Measure, READY_TIME, RunRow};
 use fleetsim_units::stats::in_turn;
 
-/// Fewest targets of which the last tenth is judged apart.
+/// Minimum number of targets at which the last tenth is ranked separately.
 const FEW: u64 = 10;
-/// Fewest targets of which the last hundredth is judged apart.
+/// Minimum number of targets at which the last hundredth is ranked separately.
 const MANY: u64 = 100;
 /// The last targets are late if the others need at most this share of the time.
 const EARLY: f64 = 0.5;
-/// Times that differ by at most this factor are alike.
+/// Times that differ by at most this factor count as equal.
 const ALIKE: f64 = 1.05;
 
-/// The time that variants are ranked by.
+/// The time by which variants are ranked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum RankedTime {
-    /// Until all reachable targets are ready.
+    /// Time until all reachable targets are ready.
     OfAll,
-    /// Until 99 % of the targets are ready, or 90 % of a small fleet.
+    /// Time until 99 % of the targets are ready, or 90 % of a small fleet.
     OfMost,
 }
 
 /// A ranked variant.
 pub(super) struct RankedVariant<'v, 'r> {
-    /// Its index in the list of all variants.
+    /// The variant's index in the list of all variants.
     pub(super) at: usize,
     pub(super) label: &'v str,
     pub(super) variant: &'v VariantResults<'r>,
@@ -43,7 +43,7 @@ pub(super) struct RankedVariant<'v, 'r> {
 }
 
 impl<'v, 'r> RankedVariant<'v, 'r> {
-    /// `None`: it has no time or no peak to rank by.
+    /// Creates a ranked variant. `None`: the variant has no time or no peak.
     fn of(named: &NamedVariant<'v, 'r>) -> Option<Self> {
         Some(Self {
             at: named.at,
@@ -80,7 +80,7 @@ impl<'v, 'r> RankedVariant<'v, 'r> {
 
 /// The variants of a group by their role in the question.
 pub(super) struct Sides<'v, 'r> {
-    /// The user's own strategies, which the question is about. Without any, the bounds.
+    /// The user's own strategies, which the question concerns. If there are none, the bounds.
     pub(super) own: Vec<NamedVariant<'v, 'r>>,
     pub(super) bounds: Vec<NamedVariant<'v, 'r>>,
 }
@@ -126,7 +126,8 @@ pub(super) fn rankable<'v, 'r>(
     }
 }
 
-/// Those of some variants, in which runs stall, with the most complete runs and the fewest targets left behind.
+/// The variants with the most complete runs and, among those, the fewest targets left behind. Runs of all given
+/// variants stall.
 fn with_most_complete_runs<'v, 'r>(
     mut ranked: Vec<RankedVariant<'v, 'r>>,
 ) -> Vec<RankedVariant<'v, 'r>> {
@@ -139,7 +140,7 @@ fn with_most_complete_runs<'v, 'r>(
     with_fewest_left(ranked, median_left)
 }
 
-/// Those of some variants that leave the fewest targets behind.
+/// The variants that leave the fewest targets behind.
 fn with_fewest_left<'v, 'r>(
     mut ranked: Vec<RankedVariant<'v, 'r>>,
     left: fn(&VariantResults<'r>) -> f64,
@@ -152,18 +153,19 @@ fn with_fewest_left<'v, 'r>(
     ranked
 }
 
-/// Targets that a run leaves on the old version.
+/// The number of targets that a run leaves on the old version.
 pub(super) const fn left_behind(run: &RunRow) -> u64 {
     run.targets - run.targets_done
 }
 
-/// The mean over the runs of a variant.
+/// The mean number of targets that the runs of a variant leave behind.
 fn mean_left(variant: &VariantResults<'_>) -> f64 {
     let left: u64 = variant.runs.iter().map(|run| left_behind(run)).sum();
     left as f64 / variant.runs.len().max(1) as f64
 }
 
-/// The median over the runs of a variant, the lower of two.
+/// The median number of targets that the runs of a variant leave behind. For an even number of runs, the lower of the
+/// middle two.
 fn median_left(variant: &VariantResults<'_>) -> f64 {
     let mut left: Vec<u64> = variant.runs.iter().map(|run| left_behind(run)).collect();
     left.sort_unstable();
@@ -194,8 +196,8 @@ pub(super) fn time_before_late(variant: &VariantResults<'_>) -> Option<f64> {
     time_of_most(variant).filter(|most| *most <= EARLY * all)
 }
 
-/// The time that ranks these variants. Where all of them take as long, and one of them only for a few late targets,
-/// the others decide.
+/// The time that ranks these variants. If all of them take equally long, and at least one of them only because of a
+/// few late targets, the other targets decide.
 pub(super) fn ranked_time(ranked: &[RankedVariant<'_, '_>]) -> RankedTime {
     let mut least = f64::INFINITY;
     let mut greatest: f64 = 0.0;
@@ -232,7 +234,7 @@ pub(super) fn ranked_at<'a, 'v, 'r>(
     ranked.iter().find(|ranked| Some(ranked.at) == at)
 }
 
-/// By how much the time of each replicate of `other` exceeds that of `base`.
+/// The time until all reachable targets of a run were ready.
 pub(super) fn run_time(run: &RunRow) -> Option<f64> {
     READY_TIME.of_or_late(run)
 }

@@ -10,7 +10,7 @@ pub(super) struct RegistryLink {
 }
 
 impl RegistryLink {
-    /// `None`: its capacity is unlimited.
+    /// Returns the link of a variant. `None`: its capacity is unlimited.
     pub(super) fn of(variant: &VariantResults<'_>) -> Option<Self> {
         let bytes_per_s = variant.info.registry_egress_bytes_per_s?;
         Some(Self { bytes_per_s })
@@ -18,7 +18,7 @@ impl RegistryLink {
 
     /// Returns true if a run leaves room.
     pub(super) fn has_room_in(self, run: &RunRow) -> bool {
-        // Results of format 3 have the fleet's own load alone.
+        // Results of format 3 have only the fleet's own load.
         let minute = run
             .total_egress_peak_60s_bytes_per_s
             .max(run.egress_peak_60s_bytes_per_s);
@@ -36,7 +36,7 @@ impl RegistryLink {
         roomy.count()
     }
 
-    /// `room in 39 of 39 draws`, or in how many runs where constants were not drawn.
+    /// `room in 39 of 39 draws`, or the number of runs if constants were not drawn.
     pub(super) fn certainty(self, variant: &VariantResults<'_>) -> String {
         if variant.draws.is_empty() {
             let runs = variant.runs.len();

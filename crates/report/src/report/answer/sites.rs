@@ -1,7 +1,7 @@
-//! The load of other places than the registry: mirrors, caches, the links of regions, and peers.
+//! The load of places other than the registry: mirrors, caches, the links of regions, and peers.
 //!
-//! `registries.csv` has a row for each of them in each run. A place that is full is named; the others are counted with
-//! what they send.
+//! `registries.csv` has a row for each of them in each run. The text names a place that is full, and counts the others
+//! with the bytes that they send.
 
 use itertools::Itertools;
 
@@ -10,7 +10,7 @@ use crate::report::format::{in_unit, rate, time};
 use crate::results::{LinkKind, RegistryRow};
 use fleetsim_units::stats;
 
-/// A link that is full for less time is not worth a word.
+/// Minimum time at capacity, in seconds, that is mentioned.
 const FULL_S: f64 = 1.0;
 
 /// One place of a variant, with the medians over its runs.

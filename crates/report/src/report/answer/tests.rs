@@ -89,7 +89,7 @@ fn bounds_come_after_the_users_own_strategies_and_name_the_source_of_their_const
     let text = text(&answer);
     assert!(text.starts_with("`mine` completes after "), "{text}");
     assert!(
-        text.contains("Bounds of what pacing can do: `all-at-once` completes after "),
+        text.contains("Bounds on the effect of pacing: `all-at-once` completes after "),
         "{text}"
     );
     assert!(
@@ -242,7 +242,7 @@ fn a_variant_that_stalls_does_not_count_among_those_that_meet_the_limits() {
 }
 
 #[test]
-fn entries_of_a_fleet_are_named_by_the_products_word() {
+fn entries_of_a_fleet_are_named_by_the_products_term() {
     let fleet = of_waves(vec![Wave {
         unreachable: 2,
         ..wave("canary", 50, 0)
@@ -285,7 +285,7 @@ fn a_variant_that_stalls_is_not_ranked_and_reported_with_its_rule() {
 }
 
 #[test]
-fn the_answer_says_so_if_nothing_completes() {
+fn the_answer_reports_that_no_variant_completes() {
     let answer = answered(
         &of_waves(vec![wave("careful", 100, 1), wave("bold", 500, 1)]),
         &[],

@@ -1,4 +1,4 @@
-//! The line `time`: when the targets are ready, with the interval of one further rollout, and who is late.
+//! The line `time`: the time at which the targets are ready, with a prediction interval, and the late targets.
 
 use super::ranking::{share_of_most, time_before_late};
 use super::sentence::{ShownInterval, completion};
@@ -50,7 +50,7 @@ pub(super) fn headline(variant: &VariantResults<'_>) -> Option<f64> {
     }
 }
 
-/// The same in words. Without a median, most draws or runs do not complete.
+/// The headline's time in words. Without a median, most draws or runs do not complete.
 pub(super) fn headline_text(variant: &VariantResults<'_>) -> String {
     match headline(variant) {
         Some(took) => time(took),
@@ -94,7 +94,7 @@ fn total_interval(variant: &VariantResults<'_>, row: &UncertaintyRow) -> Option<
     })
 }
 
-/// `more than 48 h` where all unfinished runs went on at the horizon; `never` where one of them stalled.
+/// `more than 48 h` if all unfinished runs were still in progress at the horizon; `never` if one of them stalled.
 pub(super) fn latest(runs: &[&RunRow]) -> String {
     let mut latest_s: f64 = 0.0;
     for run in runs {
@@ -108,7 +108,7 @@ pub(super) fn latest(runs: &[&RunRow]) -> String {
     format!("more than {}", time(latest_s))
 }
 
-/// `99% in 16 min, the last is tx2`, where a few late targets take most of the time.
+/// `99% in 16 min, the last is tx2`, if a few late targets take most of the time.
 pub(super) fn late(variant: &VariantResults<'_>) -> Option<String> {
     let most = time_before_late(variant)?;
     let mut text = format!("{} in {}", most_of(variant)?, time(most));
@@ -123,7 +123,7 @@ pub(super) fn late(variant: &VariantResults<'_>) -> Option<String> {
     Some(text)
 }
 
-/// `99%`, or `9 of 10` where this is exact.
+/// `99%`, or `9 of 10` if that is exact.
 fn most_of(variant: &VariantResults<'_>) -> Option<String> {
     let (share, _) = share_of_most(variant)?;
     let targets = variant.runs.iter().map(|run| run.targets).min()?;

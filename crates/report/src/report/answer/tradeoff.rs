@@ -170,7 +170,7 @@ pub(super) fn bounds(
     };
     let bounds: Vec<String> = bounds.iter().map(bound).collect();
     Some(format!(
-        "Bounds of what pacing can do: {}.{whose}",
+        "Bounds on the effect of pacing: {}.{whose}",
         listed(&bounds)
     ))
 }

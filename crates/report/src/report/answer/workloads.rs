@@ -1,4 +1,4 @@
-//! When each workload is ready, of a release with several: one image may hold up another.
+//! The time at which each workload of a release with several is ready: one image may delay another.
 
 use itertools::Itertools;
 
@@ -6,7 +6,7 @@ use crate::report::data::VariantResults;
 use crate::report::format::time;
 use fleetsim_units::stats;
 
-/// Most workloads that are named.
+/// Maximum number of named workloads.
 const MOST: usize = 4;
 
 /// The median time of a workload.
@@ -53,7 +53,8 @@ pub(super) fn sum(variant: &VariantResults<'_>) -> f64 {
     times(variant).iter().map(|workload| workload.ready_s).sum()
 }
 
-/// The workload that `variant` has ready sooner than `reference`, with the greatest factor. `None`: no workload gains.
+/// The workload that `variant` makes ready earlier than `reference` by the greatest factor. `None`: no workload is
+/// ready earlier.
 pub(super) fn greatest_gain(
     variant: &VariantResults<'_>,
     reference: &VariantResults<'_>,

@@ -1,8 +1,8 @@
-//! The answer where what was swept is not a strategy's own setting, but something that a team can choose: a cache,
-//! mirrors, the registry, the nodes' settings. Each choice stands with its best variant.
+//! The answer for a sweep that is not over a strategy's own setting, but over something that a team can choose: a
+//! cache, mirrors, the registry, the nodes' settings. Each choice is represented by its best variant.
 //!
-//! The first value of the sweep is the reference, as it is what people have. Choices that take as long are told apart
-//! by the bytes that the registry sends.
+//! The first value of the sweep is the reference, because it is usually the current setup. Choices that take equally
+//! long are ranked by the bytes that the registry sends.
 
 use itertools::Itertools;
 
@@ -19,9 +19,9 @@ use crate::report::limits::{AssertedLimit, exceeded, fails};
 use crate::results::{Measure, Setting, grouped};
 use fleetsim_units::stats::in_turn;
 
-/// Times that differ by less than this share are not told apart.
+/// Times that differ by less than this share count as equal.
 const ALIKE: f64 = 0.02;
-/// Most other choices in the last line.
+/// Maximum number of other choices in the last line.
 const MOST: usize = 4;
 /// The settings that a team chooses, by the first key of their paths. Others describe the fleet and the release.
 const CHOICES: [&str; 6] = [
@@ -33,7 +33,7 @@ const CHOICES: [&str; 6] = [
     "registry",
 ];
 
-/// Returns true for a setting that a team chooses beside its strategy.
+/// Returns true for a setting that a team chooses in addition to its strategy.
 pub(super) fn is_choice(setting: &Setting) -> bool {
     let first = setting.path.split('.').next().unwrap_or_default();
     CHOICES.contains(&first)
@@ -48,7 +48,7 @@ struct RankedChoice<'v, 'r> {
 }
 
 impl RankedChoice<'_, '_> {
-    /// The median time; infinite where most runs do not complete.
+    /// The median time; infinite if most runs do not complete.
     fn time(&self) -> f64 {
         match &self.best {
             Some(best) => best.completion_s,
@@ -56,7 +56,7 @@ impl RankedChoice<'_, '_> {
         }
     }
 
-    /// The time that a headline shows; infinite where most runs do not complete.
+    /// The time that a headline shows; infinite if most runs do not complete.
     fn headline(&self) -> f64 {
         let best = self.best.as_ref();
         let shown = best.and_then(|best| times::headline(best.variant));
@@ -234,7 +234,7 @@ fn judged_choices<'v, 'r>(
     choices
 }
 
-/// The labels of choices: a list by its length where this tells them apart, else the values.
+/// The labels of choices: lists by their length if the lengths differ, otherwise by their values.
 fn labels(chosen: &[&[Setting]]) -> Vec<String> {
     let short: Vec<String> = chosen
         .iter()
@@ -258,8 +258,9 @@ fn label(settings: &[Setting], counts_lists: bool) -> String {
     parts.join(" · ")
 }
 
-/// The best choice: of those that miss the fewest limits and leave the fewest targets behind, the fastest. Of several
-/// that take about as long, it is the one whose registry sends the least, and then the one with the earliest workloads.
+/// The best choice: the fastest of those that miss the fewest limits and leave the fewest targets behind. If several
+/// take about equally long, the one whose registry sends the least wins, and then the one whose workloads are ready
+/// first.
 fn best_of<'c, 'v, 'r>(
     choices: &'c [RankedChoice<'v, 'r>],
     limits: &[AssertedLimit],

@@ -16,8 +16,8 @@ const KEY: f64 = 28.0;
 /// Minimum width of a part whose share is written into it.
 const WRITTEN: f64 = 34.0;
 
-/// Colours of the parts: waits are warm, refusals red and purple, work in the clusters is blue and green, the way of
-/// messages is grey.
+/// Colours of the parts: waits are warm, refusals red and purple, work in the clusters is blue and green, messages are
+/// grey.
 const COLOURS: [Colour; PARTS.len()] = [
     Colour(0xC2, 0x4A, 0x2C),
     Colour(0xE0, 0x9F, 0x3E),

@@ -255,7 +255,7 @@ const TABLES: [(&str, &str); 9] = [
 const TABLES_OF_DRAWS: [(&str, &str); 4] = [
     (
         "uncertainty.csv",
-        "the intervals of luck alone and of constants, for each measure of each variant",
+        "the intervals from random numbers alone and from constants, for each measure of each variant",
     ),
     ("draws.csv", "one row per run with drawn constants"),
     ("constants.csv", "one row per constant of a draw"),

@@ -102,7 +102,7 @@ mod tests {
     use crate::results::RunKey;
 
     #[test]
-    fn the_section_shows_the_statuses_and_leaves_out_the_middle_of_many() {
+    fn the_section_shows_the_statuses_and_omits_the_middle_of_a_long_list() {
         let mut results = uncertain();
         results.tables.statuses.clear();
         assert_eq!(section(&results), "");

@@ -282,8 +282,8 @@ fn unfinished(candidate: &Candidate) -> Option<String> {
     ))
 }
 
-/// Why a candidate is excluded, with the statistic of the limit and the runs: `exceeds peak_pulls_p95 < 200 (212
-/// pulls; 3 of 10 runs exceed it)`.
+/// Returns why a candidate is excluded, with the statistic of the limit and the runs: `exceeds peak_pulls_p95 < 200
+/// (212 pulls; 3 of 10 runs exceed it)`.
 fn failing(plan: &PlanRecord, candidate: &Candidate) -> String {
     if candidate.standing == CandidateStatus::Unfinished {
         let rule = blocked_by(&candidate.reason);
@@ -409,7 +409,7 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
 const RARE_EVENTS: &str =
     ", for events in at least 5% of the runs; rarer ones may not have occurred";
 
-/// How many runs an exhaustive search takes compared with those of a plan. A plan takes more than a search with few
+/// Compares the number of runs of an exhaustive search with that of a plan. A plan takes more than a search with few
 /// replicates, since it confirms its answer.
 fn compared_effort(exhaustive: u64, own: u64) -> String {
     let times = exhaustive as f64 / own.max(1) as f64;
@@ -501,7 +501,7 @@ mod effort_tests {
     use super::compared_effort;
 
     #[test]
-    fn an_effort_is_compared_in_words_that_match_its_numbers() {
+    fn the_words_that_compare_efforts_match_their_numbers() {
         let cases = [
             (360, 129, ", 2.8 times as many"),
             (100, 100, ", as many"),

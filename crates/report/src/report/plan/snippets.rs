@@ -6,8 +6,8 @@ use super::candidate;
 use crate::report::wrap::wrapped;
 use crate::results::{PlanRecord, Snippet, grouped};
 
-/// The snippets to paste into the products' own files, each once, with the variants that it is for: those of certain
-/// answers.
+/// The snippets of certain answers, to be pasted into the products' own files. Each snippet appears once, with its
+/// variants.
 pub(super) fn snippets(plan: &PlanRecord, width: usize) -> String {
     let answers = plan.questions.iter().flat_map(|question| &question.answers);
     let offered = answers.filter(|answer| answer.is_decided);

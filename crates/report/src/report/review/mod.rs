@@ -172,13 +172,13 @@ impl Review {
         })
     }
 
-    /// Whether the new version exceeds a limit that the old one meets or does not assert.
+    /// Returns whether the new version exceeds a limit that the old one meets or does not assert.
     #[must_use]
     pub fn has_new_violation(&self) -> bool {
         self.violations.iter().any(ViolationReview::is_new)
     }
 
-    /// Whether neither a setting nor a measure differs.
+    /// Returns whether neither a setting nor a measure differs.
     fn is_identical(&self) -> bool {
         self.settings.is_empty() && self.is_same()
     }

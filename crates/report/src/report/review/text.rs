@@ -101,7 +101,8 @@ fn in_one_unit(values: [f64; 3], unit: &str) -> [String; 3] {
 }
 
 impl VariantReview {
-    /// `completes in 14.1 min instead of 24.3 min`; before it, the runs that finish, where some do not.
+    /// `completes in 14.1 min instead of 24.3 min`; if some runs do not finish, the number of runs that do comes
+    /// first.
     fn headline(&self) -> String {
         let [old, new] = self.finished;
         let pairs = counted(self.pairs, "run");

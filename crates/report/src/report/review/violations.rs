@@ -18,9 +18,9 @@ pub(super) struct ViolationReview {
     pub(super) limit: String,
     /// The variant in the new version.
     pub(super) variant: String,
-    /// Its value and runs: `27 pulls; 6 of 6 runs outside the limit`.
+    /// The variant's value and runs: `27 pulls; 6 of 6 runs outside the limit`.
     pub(super) value: String,
-    /// Whether its runs are too few to decide.
+    /// Whether the runs are too few to decide.
     pub(super) is_undecided: bool,
     /// Value and runs of the old version, which violates the same limit. `None`: the violation is new.
     pub(super) before: Option<String>,
@@ -72,7 +72,7 @@ fn earlier_value(
 }
 
 impl ViolationReview {
-    /// Whether the old version meets the limit, or does not assert it.
+    /// Returns whether the old version meets the limit, or does not assert it.
     pub(super) const fn is_new(&self) -> bool {
         self.before.is_none()
     }

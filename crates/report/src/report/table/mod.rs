@@ -20,7 +20,7 @@ use names::Names;
 
 pub use json::{SCHEMA_VERSION, json};
 
-/// Most questions whose lines are printed; of more, the verdicts.
+/// Maximum number of questions whose lines are printed. Of further questions only the verdicts are printed.
 const ANSWERS_MAX: usize = 2;
 /// The width of the words at the start of an answer's lines.
 const KEY_WIDTH: usize = 5;
@@ -225,7 +225,7 @@ pub enum Detail {
     /// The answer and the table.
     #[default]
     Answer,
-    /// Also the sentences behind the answer.
+    /// The answer, the table and the sentences behind the answer.
     All,
 }
 

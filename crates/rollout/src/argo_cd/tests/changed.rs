@@ -102,7 +102,7 @@ proptest! {
 }
 
 #[test]
-#[should_panic(expected = "a pass over what changed decides as a pass over all")]
+#[should_panic(expected = "a pass over the changed targets decides like a full pass")]
 fn an_unreported_change_makes_the_two_passes_differ() {
     let mut watched = Watched::new(
         rolling("{maxUpdate: 2}"),

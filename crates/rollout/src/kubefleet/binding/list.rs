@@ -116,7 +116,7 @@ impl Bindings {
     pub fn insert(&mut self, binding: Binding) {
         let place = self
             .place(binding.target)
-            .expect("a binding that comes back has a place");
+            .expect("a binding that returns has a position");
         self.gone.remove(place);
         self.changed.insert(binding.target.0);
         self.list[place as usize] = binding;

@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn a_cluster_in_progress_counts_as_failed_as_shipped() {
         let cases = [
-            // state, whether succeeded, whether failed, whether failed without the bug
+            // Each case: the state, then whether the binding succeeded, failed, and failed without the bug.
             (WorkState::Unknown, false, false, false),
             (WorkState::OverrideFailed, false, true, true),
             (WorkState::SyncFailed, false, true, true),

@@ -57,7 +57,7 @@ pub struct Room {
     pub to_add: i64,
 }
 
-/// Why a pass is repeated after a backoff.
+/// The reason why a pass is repeated after a backoff.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
@@ -75,7 +75,7 @@ pub enum RollingError {
 pub struct RollingStatus {
     /// How the queue should requeue the placement.
     pub next: QueueRequest,
-    /// Why the pass must be repeated. `None`: it succeeded.
+    /// The reason why the pass must be repeated. `None`: it succeeded.
     pub error: Option<RollingError>,
     /// The counters. `None`: the pass ended before the bindings were counted.
     pub counts: Option<BindingCounts>,

@@ -95,10 +95,10 @@ fn tasks(tasks: &[StageTask]) -> Vec<String> {
     texts
 }
 
-/// What becomes of the tasks of a stage without clusters. Empty without tasks.
+/// Describes the handling of the tasks of a stage without clusters. Empty if the stage has no tasks.
 ///
-/// By `pkg/controllers/updaterun/execution.go` of kubefleet-dev/kubefleet: v0.3.1 waits for them as in every stage, and
-/// e160c1c skips the stage.
+/// Source: `pkg/controllers/updaterun/execution.go` of kubefleet-dev/kubefleet. v0.3.1 waits for the tasks as in every
+/// stage, and e160c1c skips the stage.
 fn tasks_of_empty(stage: &StageExplanation, behaviour: RunBehaviour) -> String {
     let mut waits = Vec::new();
     for (when, tasks) in [
@@ -114,7 +114,7 @@ fn tasks_of_empty(stage: &StageExplanation, behaviour: RunBehaviour) -> String {
     }
     match behaviour.version {
         KubeFleetVersion::V0_3 => format!(
-            "; KubeFleet 0.3 waits for its tasks all the same: {}",
+            "; KubeFleet 0.3 nevertheless waits for its tasks: {}",
             waits.join(", ")
         ),
         KubeFleetVersion::Main => "; its tasks are skipped".to_owned(),
@@ -289,7 +289,7 @@ mod tests {
         let cases = [
             (
                 KubeFleetVersion::V0_3,
-                "stage `no` selects no cluster; KubeFleet 0.3 waits for its tasks all the same: Approval before it, \
+                "stage `no` selects no cluster; KubeFleet 0.3 nevertheless waits for its tasks: Approval before it, \
                  TimedWait 1h after it",
             ),
             (

@@ -21,7 +21,8 @@ pub struct ProgressCondition {
     pub since: SimTime,
 }
 
-/// Why a run or a stage is progressing or not; upstream prefixes the names with `UpdateRun` and `StageUpdating`.
+/// The reason why a run or a stage is progressing or not; upstream prefixes the names with `UpdateRun` and
+/// `StageUpdating`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RunReason {
     /// For a run: clusters are updated or deleted, or a stage starts.
@@ -80,7 +81,8 @@ impl ProgressCondition {
 pub struct ClusterStatus {
     /// The cluster.
     pub target: TargetId,
-    /// When the cluster's update (in the delete stage: its deletion) started, in whole seconds. `None`: not started.
+    /// The time at which the cluster's update (in the delete stage: its deletion) started, in whole seconds. `None`:
+    /// not started.
     pub started: Option<SimTime>,
     /// Whether the cluster succeeded or failed. `None`: not finished.
     pub succeeded: Option<bool>,
@@ -176,7 +178,7 @@ pub struct RunStatus {
     pub initialized: Option<bool>,
     /// The Progressing condition. `None`: the state has always been `Initialize`.
     pub progressing: Option<ProgressCondition>,
-    /// Why the run could not be initialized or has failed.
+    /// The reason why the run could not be initialized or has failed.
     pub failure: Option<RunError>,
     /// The clusters that make the run stuck, while [`RunReason::Stuck`] is its reason.
     pub stuck: Vec<TargetId>,
@@ -246,7 +248,7 @@ impl RunStatus {
     }
 }
 
-/// Why a run could not be initialized or has failed, or why a pass is repeated after a backoff.
+/// The reason why a run could not be initialized or has failed, or why a pass is repeated after a backoff.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are named in the messages")]

@@ -58,7 +58,7 @@ pub struct ApprovalRequest {
 pub struct StagedStatus {
     /// How the queue should requeue the run.
     pub next: QueueRequest,
-    /// Why the pass must be repeated. `None`: it succeeded.
+    /// The reason why the pass must be repeated. `None`: it succeeded.
     pub error: Option<RunError>,
     /// Requests whose approval the pass accepted.
     pub accepted: Vec<String>,

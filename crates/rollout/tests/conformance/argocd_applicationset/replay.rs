@@ -18,7 +18,7 @@ use crate::suite::parse;
 /// A replay of the controller, with applications that change as recorded.
 pub struct Replay {
     names: Vec<String>,
-    /// Recorded revisions and parameters. The number that stands for one is its index plus 1.
+    /// Recorded revisions and parameters. The number of each is its index plus 1.
     words: Vec<String>,
     template: TraceTemplate,
     /// The template's parameter.

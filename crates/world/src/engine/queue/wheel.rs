@@ -21,7 +21,7 @@ const ROOM: usize = if cfg!(test) { 2 } else { 16 };
 /// Marks the absence of a block.
 const NONE: u32 = u32::MAX;
 
-/// When an event is due, and its slot. The ticket is void once the slot has another stamp.
+/// The time at which an event is due, and its slot. The ticket is void once the slot has another stamp.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EventTicket {
     pub(super) at: u64,

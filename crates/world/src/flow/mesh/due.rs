@@ -1,4 +1,4 @@
-//! When transfers end.
+//! The times at which transfers end.
 //!
 //! Each link that bounds bundles, and each bundle at its cap, has an entry in the queue: the time at which its clock
 //! reaches the next tag. If a link's level depends on hubs, that time would change with every event. Its entry is then

@@ -1,4 +1,4 @@
-//! Guards: how far the levels of hubs may move before a choice of bottlenecks could be wrong.
+//! Guards: bounds within which the levels of hubs may move before a choice of bottlenecks could be wrong.
 //!
 //! A choice is correct as long as these differences of affine functions are not negative: the unused capacity of a
 //! link that is not full, the difference between the level of a full link and the rates of bundles bounded elsewhere,

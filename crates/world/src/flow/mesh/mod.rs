@@ -138,7 +138,7 @@ pub(super) struct Mesh {
     sites: Vec<Site>,
     unguarded: Vec<u32>,
     unqueued: Vec<u32>,
-    /// When the next transfer ends at each link, and at each bundle at its cap.
+    /// The time at which the next transfer ends at each link, and at each bundle at its cap.
     queue: Vec<Keyed<Instant>>,
     queue_at: Vec<u32>,
     /// Links whose queue entries were made exact since rates were last solved.

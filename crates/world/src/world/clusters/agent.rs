@@ -12,7 +12,7 @@ pub(super) struct ReportedState {
     pub(super) applied: Revision,
     pub(super) ready: bool,
     pub(super) degraded: bool,
-    /// Why the last apply failed.
+    /// The reason why the last apply failed.
     pub(super) failure: Option<ApplyFailure>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Agent {
     pub(super) wait_due: Option<EventId>,
     /// Whether a failed apply is being rolled back.
     pub(super) is_rolling_back: bool,
-    /// Why the last apply failed. `None`: it succeeded.
+    /// The reason why the last apply failed. `None`: it succeeded.
     pub(super) failure: Option<ApplyFailure>,
     /// Number of consecutive failed applies.
     pub(super) failures: u32,
@@ -55,11 +55,11 @@ pub(crate) struct Agent {
     pub(super) faults: u32,
     /// The event of the next retry.
     pub(super) retry_due: Option<EventId>,
-    /// When the apply in progress fails because the experiment says so.
+    /// The event at which the current apply fails, if the experiment says so.
     pub(super) fault_due: Option<EventId>,
-    /// The revision whose apply has ended for good.
+    /// The revision whose apply the agent has given up.
     pub(super) given_up: Option<Revision>,
-    /// The failure of its last apply is not reported yet.
+    /// The agent has not reported the failure of the last apply yet.
     pub(super) failure_is_news: bool,
     /// Whether the cluster's deployment is paused.
     pub(super) is_paused: bool,

@@ -255,7 +255,7 @@ pub struct LookProblem {
     pub setting: &'static str,
     /// The condition that must hold.
     pub rule: &'static str,
-    /// How to fix it.
+    /// The suggested fix.
     pub fix: &'static str,
 }
 

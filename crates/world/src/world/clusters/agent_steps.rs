@@ -184,8 +184,8 @@ impl ClusterState {
         }
     }
 
-    /// The management cluster reaches it again: counts how long its instruction, or its report that it is ready, has
-    /// waited for that.
+    /// Counts how long the instruction or the report of readiness has waited, when the management cluster reaches the
+    /// cluster again.
     fn note_wait_for_link(&mut self, now: SimTime) {
         let lost = self.cuts.management_lost();
         let wanted = self.agent.missed.or(self.agent.instructed);
@@ -229,7 +229,7 @@ impl ClusterState {
             return;
         }
         if context.agent.applies.again == ApplyRetry::ByController {
-            // The management cluster knows of the failure, and begins anew.
+            // The management cluster knows about the failure and starts again.
             agent.failure = None;
             agent.failure_is_news = false;
         }

@@ -1,4 +1,4 @@
-//! How an agent handles a failed apply: how long the agent waits for the workloads, whether it rolls back, and when it
+//! An agent's rules for a failed apply: the time for which it waits for the workloads, whether it rolls back, and its
 //! retries. Each product has its own rules, with their sources, in its folder.
 
 #[cfg(any(test, feature = "schema"))]
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use fleetsim_units::SimDuration;
 
-/// Why an apply failed.
+/// The reason why an apply failed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -27,7 +27,7 @@ pub enum ApplyFailure {
 }
 
 impl ApplyFailure {
-    /// All kinds.
+    /// All kinds of failures.
     pub const ALL: [Self; 5] = [
         Self::Rejected,
         Self::Immutable,
@@ -44,7 +44,7 @@ pub struct ApplyRules {
     pub wait_limit: Option<SimDuration>,
     /// Whether a failed apply is rolled back, to the previous revision or to nothing.
     pub rolls_back: bool,
-    /// When a failed apply is retried.
+    /// The rule for retries of a failed apply.
     pub again: ApplyRetry,
     /// Whether an attempt to change an immutable field permanently ends the apply of this revision.
     pub immutable_is_final: bool,
@@ -59,13 +59,13 @@ impl ApplyRules {
         immutable_is_final: false,
     };
 
-    /// Whether a failed apply is never tried again, until another revision comes.
+    /// Returns whether a failed apply is not repeated until another revision comes.
     pub(crate) const fn is_final(self, failure: ApplyFailure) -> bool {
         self.immutable_is_final && matches!(failure, ApplyFailure::Immutable)
     }
 }
 
-/// When a failed apply is retried.
+/// The rule for retries of a failed apply.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ApplyRetry {
     /// The agent retries after a wait that doubles with each consecutive failure.
@@ -75,10 +75,10 @@ pub enum ApplyRetry {
         /// The longest wait.
         max: SimDuration,
     },
-    /// By the agent, at the times at which it looks at the workloads: [`crate::world::LookSpec`] for what is not
-    /// available.
+    /// The agent repeats the apply when it checks the workloads, at the intervals that [`crate::world::LookSpec`] has
+    /// for unavailable objects.
     AtLooks,
-    /// By the management cluster, which instructs the cluster anew. Each failure is reported.
+    /// The management cluster repeats the apply by instructing the cluster again. The agent reports each failure.
     ByController,
     /// Applies of this product do not fail in the simulation.
     #[default]
@@ -93,7 +93,7 @@ impl ApplyRetry {
         max: SimDuration::from_secs(1000),
     };
 
-    /// The wait of a back-off after this many failures in a row. `None`: it has none.
+    /// Returns the wait of a back-off after this number of consecutive failures. `None`: there is no back-off.
     pub(crate) fn back_off(self, failures: u32) -> Option<SimDuration> {
         match self {
             Self::BackOff { first, max } => {

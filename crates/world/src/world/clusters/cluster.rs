@@ -61,7 +61,7 @@ pub(crate) struct ClusterState {
     pub(crate) repairs_due: u32,
     /// The gaps of the cluster's link, starting at its first pull.
     pub gaps: Option<Box<GapProcess>>,
-    /// The state of its outage process, if it has one.
+    /// The state of the cluster's outage process, if it has one.
     pub outage: ProcessState,
     pub agent: Agent,
     pub workloads: Vec<WorkloadState>,
@@ -89,17 +89,18 @@ pub struct SiteFacts {
 /// Facts recorded about one cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClusterFacts {
-    /// When the cluster's workloads first got the new revision.
+    /// The time at which the cluster's workloads first got the new revision.
     pub begun: Option<SimTime>,
     /// Time since `begun` during which a pull is in progress and is downloading or has nothing to unpack yet.
     pub transferring: SimDuration,
     /// Time since `begun` without downloads, while images are unpacked or written.
     pub unpacking: SimDuration,
-    /// Time from then on in which pulls wait after HTTP 429, and nothing is downloaded or unpacked.
+    /// Time since `begun` in which pulls wait after HTTP 429, and nothing is downloaded or unpacked.
     pub throttled: SimDuration,
-    /// The same after HTTP 503, or without a response.
+    /// Time since `begun` in which pulls wait after HTTP 503, or without a response, and nothing is downloaded
+    /// or unpacked.
     pub unavailable: SimDuration,
-    /// The same for the kubelet, with no pull in progress.
+    /// Time since `begun` in which pods wait for the kubelet, and no pull is in progress.
     pub held_by_kubelet: SimDuration,
     /// Time until the instruction was sent, after the cluster was offline.
     pub instruction_waited: SimDuration,
@@ -111,17 +112,17 @@ pub struct ClusterFacts {
     pub offline: bool,
     /// Whether the new revision is defective in this cluster.
     pub defective: bool,
-    /// When the cluster was first instructed to run the new revision.
+    /// The time at which the cluster was first instructed to run the new revision.
     pub instructed: Option<SimTime>,
-    /// When the cluster's agent first applied the new revision.
+    /// The time at which the cluster's agent first applied the new revision.
     pub applied: Option<SimTime>,
-    /// When the cluster's workloads last became ready.
+    /// The time at which the cluster's workloads last became ready.
     pub settled: Option<SimTime>,
-    /// When the cluster's first image pull began.
+    /// The time at which the cluster's first image pull began.
     pub first_pull: Option<SimTime>,
-    /// When the cluster's last image pull ended.
+    /// The time at which the cluster's last image pull ended.
     pub last_pull: Option<SimTime>,
-    /// When the management cluster first received a report that the cluster is ready on the new revision.
+    /// The time at which the management cluster first received a report that the cluster is ready on the new revision.
     pub ready: Option<SimTime>,
     /// Number of image pulls begun.
     pub pulls: u64,
@@ -198,13 +199,13 @@ impl ClusterState {
         }
     }
 
-    /// A request or a pod waits before it tries again.
+    /// Counts a request or a pod that waits before its next try.
     pub(crate) fn pull_waits(&mut self, wait: PullWait, now: SimTime) {
         self.spend(now);
         self.waits_now.begin(wait);
     }
 
-    /// That wait is over.
+    /// Counts the end of a wait.
     pub(crate) fn pull_goes_on(&mut self, wait: PullWait, now: SimTime) {
         self.spend(now);
         self.waits_now.end(wait);
@@ -219,7 +220,7 @@ impl ClusterState {
         meter.pull_begins(self.pulls_now == 1);
     }
 
-    /// An image pull ends on one of its nodes, with its waits.
+    /// Counts the end of a pull on one of the nodes, and the end of the pull's waits.
     pub(crate) fn pull_ends(&mut self, now: SimTime, waits: PullWaits, meter: &mut Meter) {
         self.spend(now);
         self.waits_now.end_all(waits);
@@ -373,8 +374,8 @@ impl World<'_> {
         })
     }
 
-    /// By workload: since when it is ready on the new revision in each of these clusters. `None`: not in all. Only of a
-    /// world with several workloads.
+    /// Returns, for each workload, the time since when it is ready on the new revision in all of these clusters.
+    /// `None`: it is not ready in all of them. Empty for a single workload.
     #[must_use]
     pub fn workloads_ready(&self, clusters: &[ClusterId]) -> Vec<Option<SimTime>> {
         let mut ready = vec![Some(SimTime::ZERO); self.spec.workloads.len()];

@@ -27,7 +27,7 @@ impl ClusterState {
             .all(|(workload, spec)| workload.is_settled(spec, nodes, pods))
     }
 
-    /// Notes since when each of several workloads is ready on the new revision.
+    /// Records the time since when each workload is ready on the new revision, if there are several.
     pub(super) fn note_workloads(&mut self, context: &ClusterContext<'_>) {
         if context.workloads.len() < 2 {
             return;

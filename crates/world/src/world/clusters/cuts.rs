@@ -8,12 +8,12 @@ use fleetsim_units::{Share, SimTime};
 pub(crate) struct Cuts {
     management: u32,
     network: u32,
-    /// When the network was last lost.
+    /// The time at which the network was last lost.
     lost: SimTime,
-    /// When the management cluster was last lost, and reached again.
+    /// The times at which the connection to the management cluster was last lost, and restored.
     management_lost: SimTime,
     management_back: SimTime,
-    /// The management cluster reached it for some time before it was lost.
+    /// The management cluster reached the cluster for some time before the connection was lost.
     was_managed: bool,
     /// Number of ended cuts after which transfers still wait for a retransmission.
     silences: u32,
@@ -75,12 +75,12 @@ impl Cuts {
         self.network == 0
     }
 
-    /// Whether the management cluster reaches it now, or has for some time.
+    /// Returns whether the management cluster reaches the cluster now, or has reached it for some time.
     pub(crate) const fn was_ever_managed(&self) -> bool {
         self.is_managed() || self.was_managed
     }
 
-    /// When the management cluster was last lost.
+    /// Returns the time at which the connection to the management cluster was last lost.
     pub(crate) const fn management_lost(&self) -> SimTime {
         self.management_lost
     }

@@ -8,10 +8,10 @@
 //! [`crate::world::ApplyRetry`] specifies. If it has received another instruction in the meantime, it applies that
 //! immediately.
 //!
-//! An apply that fails for ever is tried once by an agent: nobody would see another try. A cluster that is cut off
-//! tries again when it is back. A management cluster that itself applies
-//! ([`crate::world::ApplyRetry::ByController`]) decides on further tries, hears of each failure, and can break an apply
-//! off.
+//! An agent tries an apply that fails permanently only once, because further tries would have no visible effect. A
+//! cluster that is cut off tries again when it is back. A management cluster that applies by itself
+//! ([`crate::world::ApplyRetry::ByController`]) decides about further tries, receives a report of each failure, and
+//! can abort an apply.
 //!
 //! Left out: objects of a rejected apply that the API server had accepted before, hooks that run after the apply, the
 //! time that requests of a rollback take, and failures that end by themselves at some time of day.
@@ -27,7 +27,8 @@ use crate::world::ids::{ClusterId, NEW};
 use fleetsim_units::SimDuration;
 
 impl AgentSpec {
-    /// The wait after this many failed applies in a row. `None`: the agent does not try again by itself.
+    /// Returns the wait after this number of consecutive failed applies. `None`: the agent does not try again by
+    /// itself.
     fn retry_wait(&self, failures: u32) -> Option<SimDuration> {
         if self.applies.again != ApplyRetry::AtLooks {
             return self.applies.again.back_off(failures);
@@ -49,7 +50,7 @@ impl ClusterState {
         (self.agent.applying == Some(NEW)).then_some(fault)
     }
 
-    /// The fault that hits the next apply of the new revision.
+    /// Returns the fault that affects the next apply of the new revision.
     fn next_fault<'w>(&self, faults: &'w [ApplyFaultSpec]) -> Option<&'w ApplyFaultSpec> {
         let fault = &faults[self.draws.apply_fault?];
         let is_over = fault.attempts.is_some_and(|most| self.agent.faults >= most);
@@ -125,19 +126,19 @@ impl ClusterState {
 }
 
 impl World<'_> {
-    /// How the next apply of the new revision in a cluster fails, if it does.
+    /// Returns the failure of the next apply of the new revision in a cluster. `None`: the apply will succeed.
     pub fn next_failure(&self, id: ClusterId) -> Option<ApplyFailure> {
         let fault = self.clusters[id.index()].next_fault(&self.spec.faults.apply)?;
         Some(fault.kind)
     }
 
-    /// Whether all applies of the new revision in a cluster fail, however often they are tried.
+    /// Returns whether every apply of the new revision in a cluster fails, however often the agent tries.
     pub fn always_fails(&self, id: ClusterId) -> bool {
         let fault = self.clusters[id.index()].next_fault(&self.spec.faults.apply);
         fault.is_some_and(|fault| fault.attempts.is_none())
     }
 
-    /// The management cluster breaks off an apply that would fail, and hears nothing of it.
+    /// Aborts an apply that would fail, on behalf of the management cluster. The agent does not report the abort.
     pub fn break_off(&mut self, id: ClusterId, queue: &mut Queue) {
         let agent = &mut self.clusters[id.index()].agent;
         if let Some(due) = agent.fault_due.take() {
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_looks_applies_again_at_its_looks() {
+    fn a_polling_agent_applies_again_at_its_checks() {
         let agent = AgentSpec {
             readiness: ReadinessSpec::Looks(LookSpec::KUBEFLEET),
             applies: ApplyRules {
@@ -404,7 +405,7 @@ mod tests {
         let mut world = world(ReleaseKind::Update, 1);
         world.faults.apply = vec![fault(ApplyFailure::Rejected, Some(2))];
         let played = play_agent(&world, agent);
-        // Three applies of 3 s, 5 and 2 s between them, and 5 s until the next look.
+        // Three applies of 3 s, waits of 5 and 2 s between them, and 5 s until the next check.
         assert_eq!(ready(&played), 21_000);
     }
 
@@ -429,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_that_applies_hears_of_each_failure_and_decides_on_the_next_attempt() {
+    fn a_controller_that_applies_receives_each_failure_and_decides_about_the_next_attempt() {
         let mut world = world(ReleaseKind::Update, 1);
         world.faults.apply = vec![fault(ApplyFailure::Rejected, Some(2))];
         let agent = AgentSpec {

@@ -82,7 +82,7 @@ pub(crate) struct Pod {
     backed_off_at: SimTime,
     /// Number of the pod's requeues before the image back-off.
     requeues_before: u32,
-    /// Why it backs off after a failed pull, if it does.
+    /// The reason why the pod backs off after a failed pull, if it does.
     pub(crate) waits_for: Option<PullWait>,
     /// Whether the pod backs off, has crashed and not become ready since, or is not ready because of a defect.
     pub(crate) troubled: bool,

@@ -1,4 +1,4 @@
-//! When a container restarts after a crash.
+//! The times at which a container restarts after a crash.
 //!
 //! The first consecutive crashes may be followed by an immediate restart. After that each wait is twice as long as the
 //! previous one, up to a maximum, without jitter. The platform defines when crashes are no longer consecutive: see

@@ -171,7 +171,7 @@ impl SiteKind {
                     170.0,
                     0.25,
                     50,
-                    "fixed terminals by weather; one connection, of a moving one; the round trip is a guess",
+                    "fixed terminals for the downlink, a moving terminal for the loss; the round trip is a guess",
                 )
             },
             Self::DataCentre => SiteLink::fixed(

@@ -23,8 +23,8 @@ pub(crate) struct WorkloadState {
     /// Nodes on which a pod of the workload is terminating (one entry per pod).
     pub(crate) terminating: Vec<NodeId>,
     pub(crate) progressing: Progressing,
-    /// Since when all its pods run the new revision and are available. `None`: not now, or the world has no other
-    /// workload.
+    /// The time since when all pods run the new revision and are available. `None`: they are not, or the world has no
+    /// other workload.
     pub(crate) ready_since: Option<SimTime>,
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct CacheStore {
     ttl: SimDuration,
     /// Maximum number of concurrent fills.
     most: Option<u32>,
-    /// When each blob was completely stored.
+    /// The time at which each blob was completely stored.
     whole: Vec<Option<SimTime>>,
     /// For each blob, the fill that others may share or wait for, or the cache's own copy.
     running: Vec<Option<FillId>>,

@@ -148,7 +148,7 @@ impl World<'_> {
         self.delivery
             .pre_pull
             .as_mut()
-            .expect("groups belong to a pre-pull")
+            .expect("only a pre-pull has groups")
     }
 
     /// Pulls the image of a workload on a node of a cluster, like the kubelet for a pod, without running anything

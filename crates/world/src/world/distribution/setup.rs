@@ -15,7 +15,7 @@ use fleetsim_units::{BytesPerSec, SimTime};
 /// The links of caches. They are created before the links that are reached through them.
 #[derive(Debug)]
 pub(crate) struct CacheLinks {
-    /// Where the caches are. `None`: there are no caches.
+    /// The location of the caches. `None`: there are no caches.
     place: Option<CachePlace>,
     /// The link of each cache, and its destination.
     links: Vec<(LinkId, Destination)>,

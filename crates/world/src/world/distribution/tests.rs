@@ -417,9 +417,9 @@ fn peers_share_a_network_card_and_a_failed_lookup_takes_its_timeout() {
         ..spegel()
     }));
     let played = play(&world, 1, DAY);
-    // The first node: 2 s at 50 MB/s, and failed lookups of challenge, tag, index, manifest, config and layer, 6 * 0.5
-    // s (the challenge is the tag's first request). The others: five successful lookups (no challenge is needed), and
-    // 2 s.
+    // The first node takes 2 s at 50 MB/s, and 6 * 0.5 s for failed lookups of challenge, tag, index, manifest, config
+    // and layer (the challenge is the tag's first request). Each other node takes five successful lookups (it needs no
+    // challenge), and 2 s.
     assert_near(
         ready(&played),
         (2.0 + 6.0 * 0.5) + 2.0 * (2.0 + 5.0 * 0.1),

@@ -128,7 +128,7 @@ impl World<'_> {
         let process = cluster
             .gaps
             .as_mut()
-            .expect("a process that goes on has begun");
+            .expect("a process that continues has begun");
         process.advance(spec, &self.streams, cluster.key);
         process.schedule_change(id, queue);
         if process.is_in_gap() {

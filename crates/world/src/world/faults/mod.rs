@@ -56,7 +56,7 @@ pub(crate) struct FaultProcesses {
     /// Number of pending events of processes that never end.
     pub(crate) pending_events: usize,
     pub draws: FaultDraws,
-    /// By regional outage: the state of its process, if it has one.
+    /// For each regional outage, the state of its process, if it has one.
     regional: Vec<ProcessState>,
 }
 

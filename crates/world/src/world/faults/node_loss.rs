@@ -45,8 +45,8 @@ impl<'s> World<'s> {
             .expect("only an experiment with node loss has it")
     }
 
-    /// Starts the failure process of a node. All nodes are up when the rollout starts. Their processes have run before
-    /// that for as long as those of outages, but a node that would be down has just recovered.
+    /// Starts the failure process of a node. All nodes are up when the rollout starts. Their processes have already
+    /// run for as long as those of outages, but a node that would be down at the start has just recovered.
     pub(super) fn start_node_loss(&mut self, id: NodeId, queue: &mut Queue) {
         if self.spec.faults.node_loss.is_none() {
             return;

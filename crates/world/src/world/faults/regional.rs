@@ -95,7 +95,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// The process of a regional outage goes on to its next state. Returns when that ends.
+    /// Moves the process of a regional outage to its next state. Returns the time at which that state ends.
     fn next_regional(&mut self, at: usize, renewal: Renewal<'_>) -> SimTime {
         let key = self.faults.draws.regional(at);
         let next = renewal.next(&self.streams, key, self.faults.regional[at]);

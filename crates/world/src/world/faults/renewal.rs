@@ -169,7 +169,7 @@ mod tests {
             let (down, left) = fleet(&between, &lognormal);
             let repair = lognormal.mean();
             let expected = repair / (between.mean() + repair);
-            // Five standard errors of a share; for a mean, this is about as many.
+            // Five standard errors of the share. For the mean, the tolerance is about five standard errors as well.
             let tolerance = 5.0 * (expected * (1.0 - expected) / 20_000.0).sqrt();
             assert!(
                 (down - expected).abs() < tolerance,

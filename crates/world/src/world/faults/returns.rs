@@ -1,4 +1,4 @@
-//! Whether a cluster that is offline when a run ends was online before, or comes back before the horizon.
+//! Determines whether a cluster that is offline when a run ends was online before, or returns before the horizon.
 //!
 //! The answer follows from the schedules of failures: when a cluster returns that was offline from the start, the given
 //! windows of regional outages, and the drawn outages, which are followed with the draws of a longer run. Each draw
@@ -12,13 +12,13 @@ use crate::world::World;
 use crate::world::faults::renewal::{ProcessState, Renewal};
 use fleetsim_units::SimTime;
 
-/// When a cluster is offline from now on, for one cause.
+/// The future times at which a cluster is offline, for one cause.
 enum OfflineTimes<'s> {
-    /// Until it returns for the first time. `None`: never.
+    /// The cluster is offline until it returns for the first time. `None`: it never returns.
     UntilReturn(Option<SimTime>),
-    /// In a window.
+    /// The cluster is offline in a window.
     Window { begins: SimTime, ends: SimTime },
-    /// While a process of failures is down.
+    /// The cluster is offline while a process of failures is down.
     Process {
         renewal: Renewal<'s>,
         key: EntityKey,
@@ -26,7 +26,7 @@ enum OfflineTimes<'s> {
     },
 }
 
-/// Until when an offline time lasts that covers a moment.
+/// The end of an offline time that covers a given moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Offline {
     Until(SimTime),
@@ -34,7 +34,8 @@ enum Offline {
 }
 
 impl OfflineTimes<'_> {
-    /// Whether it covers this moment; moments only grow from call to call.
+    /// Returns the end of the offline time that covers this moment. `None`: no offline time covers the moment. Moments
+    /// must not decrease from call to call.
     fn covers(&mut self, at: SimTime, world: &World<'_>) -> Option<Offline> {
         match self {
             Self::UntilReturn(None) => Some(Offline::Forever),
@@ -57,7 +58,8 @@ impl OfflineTimes<'_> {
 }
 
 impl<'s> World<'s> {
-    /// By cluster: whether the management cluster reaches it at any time from the start of the run to the horizon.
+    /// Returns, for each cluster, whether the management cluster reaches it at any time from the start of the run to
+    /// the horizon.
     #[must_use]
     pub fn ever_online(&self, horizon: SimTime) -> Vec<bool> {
         let mut online = Vec::with_capacity(self.clusters.len());
@@ -77,7 +79,7 @@ impl<'s> World<'s> {
         online
     }
 
-    /// Whether a moment between now and the horizon is covered by none of these times.
+    /// Returns whether the cluster is online at some moment between now and the horizon.
     fn comes_back(&self, times: &mut [OfflineTimes<'s>], horizon: SimTime) -> bool {
         let mut at = self.meter.now();
         let mut is_first = true;
@@ -92,7 +94,7 @@ impl<'s> World<'s> {
             }
             match until {
                 Some(end) => at = end,
-                // Something else than a schedule has cut it off now.
+                // The cluster is cut off by something other than a schedule.
                 None => return !is_first,
             }
             is_first = false;
@@ -100,7 +102,7 @@ impl<'s> World<'s> {
         false
     }
 
-    /// By cluster that was never online: when it is offline from now on.
+    /// Returns, for each cluster that was never online, its future offline times.
     fn offline_times(&self, online: &[bool]) -> Vec<Vec<OfflineTimes<'s>>> {
         let spec: &'s _ = self.spec;
         let faults = &spec.faults;
@@ -155,14 +157,15 @@ mod tests {
         SimDuration::from_secs(secs)
     }
 
-    /// Whether each cluster is online at any time before the horizon, as a world says at its start.
+    /// Returns, for each cluster, whether it is online at any time before the horizon, as determined at the start of a
+    /// world.
     fn online(world: &WorldSpec, horizon: u64) -> Vec<bool> {
         let mut queue = EventQueue::new();
         let world = World::new(world, &PlatformSpec::INSTANT, 1, 0, &mut queue);
         world.ever_online(SimTime::from_secs(horizon))
     }
 
-    /// One of two clusters is offline from the start, and returns after 100 s if it does.
+    /// Two clusters, one of which is offline from the start. If `returns`, it returns after 100 s.
     fn offline(returns: bool) -> WorldSpec {
         let mut world = bare_world(2);
         world.clusters[0].offline = true;
@@ -205,7 +208,7 @@ mod tests {
     #[test]
     fn a_process_of_outages_is_followed_beyond_the_end_of_a_run() {
         let mut world = offline(true);
-        // Nearly always down: up for 1 s in 1,001 s.
+        // The clusters are almost always down: up for 1 s in 1,001 s.
         world.faults.outages = Some(OutageSpec {
             between: fixed(secs(1)),
             repair: fixed(secs(1000)),

@@ -156,12 +156,12 @@ impl RateHistogram {
     }
 }
 
-/// What the registries send to the fleet and to others together.
+/// The traffic that the registries send to the fleet and to others together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TotalsWithOthers {
     /// Highest mean rate over a whole second, in bytes per second.
     pub peak_second: f64,
-    /// The same over 60 consecutive seconds.
+    /// Highest mean rate over 60 consecutive seconds, in bytes per second.
     pub peak_minute: f64,
     /// Bytes to others since the start.
     pub other_bytes: f64,
@@ -233,7 +233,7 @@ pub struct Meter {
     over_time: RateHistogram,
     /// The egress of each registry.
     registries: Vec<EgressMeter>,
-    /// Other links.
+    /// The links that do not belong to registries.
     links: Vec<EgressMeter>,
     /// Time that clusters spent in `Updating` or `NotReady`, in cluster-nanoseconds.
     not_ready_nanos: u128,
@@ -415,7 +415,7 @@ impl Meter {
     pub fn totals_with_others(&self) -> TotalsWithOthers {
         let mut last_minute = self.total_last_minute;
         last_minute[self.seconds % MINUTE] = self.total_second_bytes;
-        // Minutes before the first byte to others were those of the fleet alone.
+        // Before the first byte to others, the fleet's own minutes are the total.
         let peak_minute_bytes = self
             .total_peak_minute_bytes
             .max(self.peak_minute_bytes)
@@ -427,19 +427,20 @@ impl Meter {
         }
     }
 
-    /// Follows this many other links.
+    /// Creates the meters of this number of other links.
     pub(crate) fn follow_links(&mut self, links: usize) {
         self.links.resize(links, EgressMeter::default());
     }
 
-    /// These links carry this much from now on, each at its capacity or below. Call [`Meter::advance`] first.
+    /// Sets the rates of the other links from now on, each with a flag that is true at capacity. Call
+    /// [`Meter::advance`] first.
     pub(crate) fn set_links(&mut self, links: impl Iterator<Item = (BytesPerSec, bool)>) {
         for (meter, (rate, at_capacity)) in self.links.iter_mut().zip(links) {
             (meter.rate, meter.at_capacity) = (rate.get(), at_capacity);
         }
     }
 
-    /// The other links.
+    /// Returns the meters of the other links.
     #[must_use]
     pub fn links(&self) -> &[EgressMeter] {
         &self.links

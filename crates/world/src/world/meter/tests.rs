@@ -34,7 +34,7 @@ fn the_busiest_minute_counts_others_also_before_and_after_their_load() {
         )
     };
     assert_eq!(send(60, 120.0, 0.0), (120.0, 120.0, 0.0), "the fleet alone");
-    // Of the busiest minute, 30 s are from before.
+    // The first 30 s of the busiest minute are before the other load.
     assert_eq!(send(90, 60.0, 120.0), (120.0, 150.0, 3600.0));
     assert_eq!(send(120, 0.0, 120.0), (120.0, 150.0, 7200.0));
     assert_eq!(send(200, 0.0, 0.0), (120.0, 150.0, 7200.0));

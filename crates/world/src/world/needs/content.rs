@@ -1,4 +1,4 @@
-//! The blobs of a release, and how many nodes of a cluster need each.
+//! The blobs of a release, and the number of a cluster's nodes that need each blob.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,17 +8,17 @@ use crate::world::spec::{ImageSpec, LayerSpec, ReleaseKind, Uncompressed, WorldS
 /// A layer or a config of the new revision. Images that share a layer share its blob.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NeededBlob {
-    /// Indexes of the images that it is a part of.
+    /// Indices of the images that contain the blob.
     pub(super) images: Vec<usize>,
     /// Bytes over the wire that a container needs before it can start.
     pub(super) bytes: f64,
-    /// Bytes on disk. 0 for a config, and where images are pulled lazily.
+    /// Bytes on disk. 0 for a config, and if images are pulled lazily.
     pub(super) unpacked: f64,
-    /// Seconds to unpack it alone.
+    /// Seconds to unpack the blob alone.
     pub(super) unpack_s: f64,
-    /// It is a config, which a runtime requests before the layers.
+    /// The blob is a config, which a runtime requests before the layers.
     pub(super) is_config: bool,
-    /// A node that runs the previous revision holds it.
+    /// A node that runs the previous revision already has the blob.
     is_held: bool,
 }
 
@@ -55,7 +55,7 @@ impl ReleaseContent {
         Self { blobs }
     }
 
-    /// The nodes of a cluster that need a blob, at least.
+    /// Returns the minimum number of a cluster's nodes that need a blob.
     pub(super) fn nodes_with(&self, cluster: &ClusterNodes, blob: usize) -> u32 {
         let blob = &self.blobs[blob];
         if blob.is_held && cluster.runs_previous {
@@ -116,7 +116,7 @@ fn layer_blob(world: &WorldSpec, layer: &LayerSpec, number: usize) -> NeededBlob
     };
     let gzip = node.unpack_rate.typical().get();
     let decompress_s = match layer.uncompressed {
-        // Where a disk is in the way, the disk alone decides.
+        // If the node has a disk model, only the disk limits the time.
         Uncompressed::AsSent if node.disk.is_some() => 0.0,
         _ if layer.is_zstd => unpacked / (gzip * node.zstd_factor.max(1.0)),
         _ => unpacked / gzip,
@@ -140,9 +140,10 @@ fn layer_blob(world: &WorldSpec, layer: &LayerSpec, number: usize) -> NeededBlob
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct ClusterNodes {
     pub(super) nodes: u32,
-    /// By image: at least so many. The scheduler puts each new pod on a node with the fewest of them.
+    /// For each image, the minimum number of nodes that pull it. The scheduler puts each new pod on a node with the
+    /// fewest pods.
     pub(super) of_image: Vec<u32>,
-    /// The previous revision runs in it.
+    /// The previous revision runs in the cluster.
     runs_previous: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The bytes and requests of a release by where they go: registries, regions, mirrors, caches and clusters.
+//! The bytes and requests of a release for each registry, region, mirror, cache and cluster.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::content::{ClusterNodes, ReleaseContent};
 use crate::world::distribution::spec::{CachePlace, DistributionKind};
 use crate::world::spec::WorldSpec;
 
-/// What one registry is asked for.
+/// The requests of a release to one registry.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RegistryDemand {
     pub(super) bytes: f64,
@@ -20,26 +20,26 @@ pub(super) struct RegistryDemand {
     pub(super) manifests: u64,
     /// Configs and layers.
     pub(super) blobs: u64,
-    /// The most manifests of one cluster.
+    /// The maximum number of manifests that one cluster requests.
     pub(super) most_manifests: u64,
 }
 
-/// What a release asks for in all.
+/// The total demand of a release.
 #[derive(Debug)]
 pub(super) struct ReleaseDemand {
-    /// By registry, as in [`WorldSpec::registry_at`].
+    /// The demand on each registry, indexed as in [`WorldSpec::registry_at`].
     pub(super) registries: Vec<RegistryDemand>,
-    /// By region: bytes over its link.
+    /// For each region, the bytes over its link.
     pub(super) regions: Vec<f64>,
-    /// By mirror: bytes that it sends.
+    /// For each mirror, the bytes that it sends.
     pub(super) mirrors: Vec<f64>,
-    /// By region: bytes that the region's cache sends.
+    /// For each region, the bytes that its cache sends.
     pub(super) region_caches: Vec<f64>,
-    /// By cluster: bytes over its downlink.
+    /// For each cluster, the bytes over its downlink.
     pub(super) downlinks: Vec<f64>,
-    /// By cluster: bytes that the cluster's cache sends.
+    /// For each cluster, the bytes that its cache sends.
     pub(super) caches: Vec<f64>,
-    /// What a place that fetches once for several clusters has.
+    /// The content that was already counted for a place that fetches once for several clusters.
     fetched: BTreeSet<SharedFetch>,
 }
 
@@ -53,7 +53,7 @@ struct SharedFetch {
     blob: Option<usize>,
 }
 
-/// How often the nodes of a cluster fetch something from a registry.
+/// The number of copies that the nodes of a cluster fetch from a registry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum FetchCopies {
     /// Each node by itself.
@@ -79,7 +79,7 @@ impl FetchCopies {
                 let cells = (cells.count as usize).min(world.clusters.len()).max(1);
                 Self::OncePerCell(cluster % cells)
             }
-            // Blobs that are discarded cannot be served to a peer.
+            // A node cannot serve discarded blobs to a peer.
             DistributionKind::Spegel(_) if !world.node.keep_blobs => Self::EachNode,
             DistributionKind::Spegel(_) | DistributionKind::Pieces(_) => Self::OncePerCluster,
         }
@@ -94,7 +94,7 @@ impl FetchCopies {
     }
 }
 
-/// A cluster, with everything that decides where its bytes come from.
+/// A cluster, with everything that determines the source of its bytes.
 struct ClusterRoute<'w> {
     world: &'w WorldSpec,
     content: &'w ReleaseContent,
@@ -111,7 +111,7 @@ impl ClusterRoute<'_> {
         mirrors.position(|mirror| Some(mirror.region) == region && mirror.holds.contains(&image))
     }
 
-    /// Where a blob comes from. `None`: several places could send it.
+    /// Returns the origin of a blob. `None`: several places could send it.
     fn source_of(&self, blob: usize) -> Option<BlobOrigin> {
         let mut found = None;
         for &image in &self.content.blobs[blob].images {
@@ -131,7 +131,7 @@ impl ClusterRoute<'_> {
     }
 }
 
-/// Where a blob comes from.
+/// The origin of a blob.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum BlobOrigin {
     Mirror(usize),
@@ -173,7 +173,7 @@ impl ReleaseDemand {
         demand
     }
 
-    /// The copies that a cluster fetches of what `nodes` of its nodes need.
+    /// Returns the number of copies that a cluster fetches if `nodes` of its nodes need the content.
     fn copies(&mut self, route: &ClusterRoute<'_>, nodes: u32, fetch: SharedFetch) -> u32 {
         match route.copies {
             FetchCopies::EachNode => nodes,

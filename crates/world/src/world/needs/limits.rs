@@ -1,4 +1,4 @@
-//! The limits of registries, regions, mirrors and regional caches, against what a release asks them for.
+//! The limits of registries, regions, mirrors and regional caches, compared with the demand of a release.
 
 use super::demand::{RegistryDemand, ReleaseDemand};
 use super::need::{NeededAmount, ResourceNeed};
@@ -8,7 +8,7 @@ use crate::world::registry::spec::{HostSpec, PullQuota, QuotaScope, RegistrySpec
 use crate::world::spec::WorldSpec;
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration};
 
-/// Bytes over a link of this rate, of which `data_share` is data.
+/// Computes the need of bytes over a link. The share `data_share` of the link's rate is data.
 pub(super) fn over_link(
     resource: String,
     bytes: f64,
@@ -46,7 +46,7 @@ pub(super) fn registry_needs(world: &WorldSpec, demand: &ReleaseDemand) -> Vec<R
     needs
 }
 
-/// A registry with what is asked of it.
+/// A registry with the demand on it.
 struct RegistryLimits<'w> {
     name: String,
     spec: &'w RegistrySpec,
@@ -54,7 +54,7 @@ struct RegistryLimits<'w> {
 }
 
 impl RegistryLimits<'_> {
-    /// Its link, with its burst and the steady load of others.
+    /// Returns the need of the link, with its burst and the steady load of others.
     fn link(&self, data_share: f64) -> Option<ResourceNeed> {
         let egress = self.spec.egress;
         if egress == BytesPerSec::UNLIMITED {
@@ -87,7 +87,7 @@ impl RegistryLimits<'_> {
         })
     }
 
-    /// Its hosts and the limits of kinds of requests.
+    /// Returns the needs of the hosts and of the limits on kinds of requests.
     fn request_needs(&self) -> Vec<ResourceNeed> {
         let demand = self.demand;
         let manifests = demand.heads + demand.indexes + demand.manifests;
@@ -106,7 +106,7 @@ impl RegistryLimits<'_> {
         needs
     }
 
-    /// Requests that its API host redirects to the host of the blobs.
+    /// Returns the number of requests that the API host redirects to the blob host.
     const fn redirected(&self) -> u64 {
         if self.spec.blobs.redirect {
             self.demand.blobs
@@ -115,7 +115,7 @@ impl RegistryLimits<'_> {
         }
     }
 
-    /// Requests through a token bucket. Refused requests take no token.
+    /// Computes the need of requests through a token bucket. Refused requests take no token.
     fn bucket(
         &self,
         what: &str,
@@ -132,7 +132,7 @@ impl RegistryLimits<'_> {
         })
     }
 
-    /// Requests that take turns at a host's workers.
+    /// Computes the need of requests that share a host's workers.
     fn workers(&self, what: &str, requests: u64, host: &HostSpec) -> Option<ResourceNeed> {
         let workers = host.workers?;
         let service = host.service_time.typical();
@@ -145,7 +145,7 @@ impl RegistryLimits<'_> {
         })
     }
 
-    /// Its quota of pulls. A pull leaves the window after its whole length.
+    /// Returns the need of the pull quota. A pull leaves the window after the window's full length.
     fn quota(&self, quota: PullQuota) -> ResourceNeed {
         let PullQuota { pulls, per, scope } = quota;
         let (resource, needed) = match scope {
@@ -165,7 +165,7 @@ impl RegistryLimits<'_> {
     }
 }
 
-/// The least rate that others take of a link at any time.
+/// Returns the minimum rate of a link that others use at any time.
 fn least_load(load: Option<&OtherLoad>) -> BytesPerSec {
     let Some(load) = load else {
         return BytesPerSec::ZERO;

@@ -1,7 +1,7 @@
-//! What a release needs of each resource in all, what the resource's limit gives, and the least time that follows.
+//! The total need of a release for each resource, the resource's limit, and the resulting minimum time.
 //!
 //! Each time is a lower bound: every cluster gets the release, nothing fails and nothing is retried, no rule of a
-//! product holds anything back, and each cache and each group of peers fetches a layer once. A resource is looked at
+//! product delays anything, and each cache and each group of peers fetches a layer once. Each resource is considered
 //! alone. What is drawn counts with its median, or its mean where that is the parameter.
 //!
 //! Left out: the faults of an experiment, outages of a registry, losses by overload, gaps of links, limits of
@@ -24,7 +24,7 @@ use content::ReleaseContent;
 use demand::ReleaseDemand;
 pub use need::{NeededAmount, ResourceNeed};
 
-/// The needs of a release, the one with the largest least time first. Resources without a limit are left out.
+/// Returns the needs of a release, in descending order of their minimum times. Resources without a limit are left out.
 #[must_use]
 pub fn resource_needs(world: &WorldSpec) -> Vec<ResourceNeed> {
     let content = ReleaseContent::of(world);

@@ -1,4 +1,4 @@
-//! What a release needs of one resource, as it is shown.
+//! The displayed need of a release for one resource.
 
 use std::fmt;
 
@@ -26,15 +26,15 @@ impl fmt::Display for NeededAmount {
     }
 }
 
-/// What a release needs of one resource.
+/// The need of a release for one resource.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ResourceNeed {
     /// The resource in words: `registry link`, `downlink of van-001 and 499 alike`.
     pub resource: String,
-    /// What the release needs of it in all.
+    /// The total amount that the release needs.
     pub amount: NeededAmount,
-    /// What it gives, in words.
+    /// The resource's limit, in words.
     pub limit: String,
-    /// The time below which it cannot give the amount.
+    /// The minimum time in which the resource can provide the amount.
     pub least: SimDuration,
 }

@@ -1,4 +1,5 @@
-//! The limits of each cluster and of a node in it, against what a release asks of them: the slowest of each kind.
+//! The limits of each cluster and of one of its nodes, compared with the demand of a release. Only the slowest of each
+//! kind is reported.
 
 use super::content::{ClusterNodes, NeededBlob, ReleaseContent, total_bytes};
 use super::demand::ReleaseDemand;
@@ -10,21 +11,21 @@ use crate::world::registry::tcp::path_cap;
 use crate::world::spec::WorldSpec;
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration};
 
-/// The need of the slowest cluster, and how many others are as slow.
+/// The need of the slowest cluster, and the number of other clusters that are equally slow.
 struct SlowestSite {
     need: ResourceNeed,
     alike: usize,
 }
 
-/// The slowest cluster by each kind of resource.
+/// The slowest cluster for each kind of resource.
 #[derive(Default)]
 struct SlowestSites {
-    /// In the order of [`SiteView::all`].
+    /// One entry for each kind, in the order of [`SiteView::all`].
     kinds: Vec<Option<SlowestSite>>,
 }
 
 impl SlowestSites {
-    /// Keeps a need if it is slower than those of this kind so far.
+    /// Stores a need if it is slower than all previous ones of this kind.
     fn note(&mut self, kind: usize, need: Option<ResourceNeed>) {
         if self.kinds.len() <= kind {
             self.kinds.resize_with(kind + 1, || None);
@@ -48,7 +49,7 @@ pub(super) fn site_needs(
     let mut latest: Option<(ClusterNodes, Vec<&NeededBlob>)> = None;
     for at in 0..world.clusters.len() {
         let nodes = ClusterNodes::of(world, at);
-        // Most clusters are like the one before.
+        // Most clusters equal the previous one, so its result is reused.
         let blobs = match latest {
             Some((before, blobs)) if before == nodes => blobs,
             _ => content.of_one_node(&nodes, world.images.len()),
@@ -84,7 +85,7 @@ struct SiteView<'w> {
 }
 
 impl SiteView<'_> {
-    /// Its needs, one of each kind.
+    /// Returns the needs of the cluster, one of each kind.
     fn all(&self) -> [Option<ResourceNeed>; 7] {
         [
             self.downlink(),
@@ -128,7 +129,7 @@ impl SiteView<'_> {
         )
     }
 
-    /// The connections of a node to the registry, which window, loss and round trip limit.
+    /// Returns the need of a node's connections to the registry, which are limited by window, loss and round trip.
     fn connections(&self) -> Option<ResourceNeed> {
         let is_direct = self.world.distribution.kind == DistributionKind::Direct;
         if !is_direct || !self.world.distribution.mirrors.is_empty() {
@@ -158,7 +159,7 @@ impl SiteView<'_> {
         })
     }
 
-    /// The most connections that a node can use at once for what it needs.
+    /// Returns the maximum number of concurrent connections that a node can use.
     fn connections_at_once(&self) -> usize {
         let runtime = &self.world.node.runtime;
         let slots = runtime.download_slots as usize;
@@ -171,12 +172,12 @@ impl SiteView<'_> {
             SlotScope::Node => slots,
             SlotScope::Image => slots * pulls,
         };
-        // Configs come beside the layers.
+        // Configs are downloaded in addition to the layers.
         let layers = self.blobs.iter().filter(|blob| !blob.is_config).count();
         (slots.min(layers) + self.blobs.len() - layers).max(1)
     }
 
-    /// A node's network card. Copies within a cell cross none.
+    /// Returns the need of a node's network card. Copies within a cell do not cross it.
     fn card(&self) -> Option<ResourceNeed> {
         if matches!(self.world.distribution.kind, DistributionKind::Cells(_)) {
             return None;
@@ -187,7 +188,7 @@ impl SiteView<'_> {
         over_link(name, bytes, rate, self.data_share())
     }
 
-    /// What a node receives from its peers.
+    /// Returns the need of the bytes that a node receives from its peers.
     fn peers(&self) -> Option<ResourceNeed> {
         let DistributionKind::Pieces(pieces) = &self.world.distribution.kind else {
             return None;
@@ -199,7 +200,8 @@ impl SiteView<'_> {
         over_link(name, total_bytes(&layers), pieces.peer_in, 1.0)
     }
 
-    /// Decompression: of one image after another, unless several layers or images are unpacked at once.
+    /// Returns the need of decompression. Images are unpacked one after another, unless several layers or images are
+    /// unpacked concurrently.
     fn unpacking(&self) -> Option<ResourceNeed> {
         let node = &self.world.node;
         let lanes = match node.unpack_slots {
@@ -222,7 +224,7 @@ impl SiteView<'_> {
         })
     }
 
-    /// The disk, beyond what memory holds.
+    /// Returns the need of the disk for bytes that exceed the page cache.
     fn disk(&self) -> Option<ResourceNeed> {
         let (rate, buffer) = self.world.node.disk.as_ref()?.limit()?;
         let rate = rate.typical();

@@ -1,5 +1,5 @@
-//! The bounds against simulated runs: never above the time of a random world, and the time itself where one resource
-//! is slow by construction.
+//! Compares the bounds with simulated runs. A bound never exceeds the time of a random world, and it equals that time
+//! if one resource is slow by construction.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,8 @@ fn rate(bytes_per_s: f64) -> BytesPerSec {
     BytesPerSec::new(bytes_per_s)
 }
 
-/// When the last cluster of a world is ready, in seconds. `None`: not all are within a week.
+/// Returns the time at which the last cluster of a world is ready, in seconds. `None`: some are not ready within a
+/// week.
 fn simulated_s(world: &WorldSpec) -> Option<f64> {
     let played = play(world, 1, SimDuration::from_hours(168));
     let mut last: f64 = 0.0;
@@ -30,7 +31,8 @@ fn simulated_s(world: &WorldSpec) -> Option<f64> {
     Some(last)
 }
 
-/// The slowest resource of a world is this one, and its bound is the simulated time but for a few percent.
+/// Asserts that this is the slowest resource of a world, and that its bound is within a few percent of the simulated
+/// time.
 #[track_caller]
 fn assert_dominates(world: &WorldSpec, resource: &str, least_s: f64) {
     let needs = resource_needs(world);
@@ -63,7 +65,7 @@ const fn daemon_set() -> WorkloadKind {
     }
 }
 
-/// All clusters in one region with this bandwidth.
+/// Puts all clusters into one region with this bandwidth.
 fn in_region(world: &mut WorldSpec, bandwidth: f64) {
     world.regions = vec![RegionSpec {
         name: "lan".to_owned(),
@@ -75,7 +77,7 @@ fn in_region(world: &mut WorldSpec, bandwidth: f64) {
 }
 
 #[test]
-fn links_dominate_by_what_crosses_them() {
+fn the_bytes_that_cross_a_link_determine_whether_it_dominates() {
     let mut registry = daemon_set_world();
     registry.registry.egress = rate(10e6);
     // 6 nodes, 100 MB each, at 10 MB/s.
@@ -117,7 +119,7 @@ fn a_burst_ends_before_the_bytes_do() {
         bytes: Bytes::new(90_000_000),
         baseline: rate(1e6),
     });
-    // 90 MB above 1 MB/s last 10 s at 10 MB/s; the other 500 MB take 500 s.
+    // The burst of 90 MB above 1 MB/s lasts 10 s at 10 MB/s; the other 500 MB take 500 s.
     assert_dominates(&world, "registry link", 510.0);
 }
 
@@ -185,19 +187,19 @@ fn an_update_needs_the_new_layers_and_workloads_share_them() {
         ..world.workloads[0].clone()
     };
     world.workloads.push(workload);
-    // 6 nodes, 30 MB that both images share, and 10 MB.
+    // Each of 6 nodes pulls 30 MB that both images share, and another 10 MB.
     assert_dominates(&world, "registry link", 240.0);
 }
 
 #[test]
-fn quotas_and_buckets_let_a_part_through_at_once() {
+fn quotas_and_buckets_admit_a_part_immediately() {
     let mut quota = daemon_set_world();
     quota.registry.pull_quota = Some(PullQuota {
         pulls: 2,
         per: SimDuration::from_hours(6),
         scope: QuotaScope::Account,
     });
-    // 6 pulls, 2 in each 6 h.
+    // There are 6 pulls, and the quota allows 2 in 6 h.
     assert_dominates(&quota, "registry, pull quota", 12.0 * 3600.0);
     quota.registry.pull_quota = Some(PullQuota {
         pulls: 1,
@@ -208,7 +210,8 @@ fn quotas_and_buckets_let_a_part_through_at_once() {
     assert_dominates(&quota, resource, 6.0 * 3600.0);
     let mut bucket = daemon_set_world();
     bucket.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(0.001), 30));
-    // 7 requests of each of 6 pulls: challenge, tag, list, manifest, config, layer; without the token.
+    // Each of 6 pulls sends these requests: challenge, tag, list, manifest, config, layer. The token request is not
+    // counted.
     let needs = resource_needs(&bucket);
     assert_eq!(
         (needs[0].resource.as_str(), needs[0].amount),
@@ -233,18 +236,18 @@ fn unpacking_and_the_disk_dominate_slow_nodes() {
     assert_eq!(needs[0].least, SimDuration::from_secs(99));
 }
 
-/// Random bytes, each of which decides one thing.
+/// Random bytes, each of which makes one decision.
 struct Decisions {
     bytes: std::vec::IntoIter<u8>,
 }
 
 impl Decisions {
-    /// A number below this one.
+    /// Returns a random number below `end`.
     fn below(&mut self, end: u8) -> u8 {
         self.bytes.next().unwrap_or(0) % end
     }
 
-    /// True once in so many times.
+    /// Returns true with probability 1 / `times`.
     fn once_in(&mut self, times: u8) -> bool {
         self.below(times) == 0
     }
@@ -361,7 +364,7 @@ fn random_kind(next: &mut Decisions, egress: BytesPerSec) -> DistributionKind {
     }
 }
 
-/// The need with the largest least time. `None`: nothing has a limit.
+/// Returns the need with the largest minimum time. `None`: no resource has a limit.
 fn slowest_of(world: &WorldSpec) -> Option<ResourceNeed> {
     resource_needs(world).into_iter().next()
 }

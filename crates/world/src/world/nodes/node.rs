@@ -45,7 +45,7 @@ pub(crate) enum Chain {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueuedPull {
     pub(crate) pod: PodId,
-    /// When its kubelet asked for the image.
+    /// The time at which the kubelet requested the image.
     pub(crate) asked: SimTime,
 }
 
@@ -185,7 +185,7 @@ pub(crate) struct NodeState {
     pub(crate) merged_pulls: usize,
     /// The kubelet's own limit on pulls per second.
     pub(crate) pull_rate: Option<TokenBucket>,
-    /// When the node can start another pod, if its rate of starts is limited.
+    /// The time at which the node can start another pod, if its rate of starts is limited.
     pub(crate) next_start: SimTime,
     /// Whether the node has failed and not recovered.
     pub down: bool,

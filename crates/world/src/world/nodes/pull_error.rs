@@ -3,7 +3,7 @@
 use crate::world::ids::{ClusterId, NodeId};
 use fleetsim_units::SimTime;
 
-/// Why an attempt failed.
+/// The reason why an attempt failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PullError {
     /// The attempt exceeded the kubelet's limit of pulls per second.
@@ -38,12 +38,12 @@ pub struct PullFacts {
     pub cluster: ClusterId,
     /// The attempt's node.
     pub node: NodeId,
-    /// When the kubelet asked for it.
+    /// The time at which the kubelet requested the pull.
     pub asked: SimTime,
-    /// When the runtime began, after any wait in the kubelet's queue.
+    /// The time at which the runtime began, after any wait in the kubelet's queue.
     pub began: SimTime,
-    /// When the attempt ended. `None`: it is in progress.
+    /// The time at which the attempt ended. `None`: it is in progress.
     pub ended: Option<SimTime>,
-    /// Why the attempt failed. `None`: it has not failed.
+    /// The reason why the attempt failed. `None`: it has not failed.
     pub error: Option<PullError>,
 }

@@ -69,7 +69,7 @@ pub(crate) struct PullProgress {
     /// Number of slots of this pull, if slots are counted per image.
     pub(super) slots_taken: u32,
     pub(super) slot_queue: VecDeque<u16>,
-    /// Requests of it that wait before they are sent again.
+    /// The pull's requests that wait before they are sent again.
     pub(super) waits: PullWaits,
     /// Failed attempts of the current control request.
     pub tries: Tries,

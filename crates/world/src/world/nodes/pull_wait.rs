@@ -1,12 +1,12 @@
-//! Why pulls of a cluster wait while nothing of them moves.
+//! The causes of waits during which a cluster's pulls make no progress.
 //!
 //! Each moment of a cluster counts once, for the first of these that holds: a download, unpacking, a wait after HTTP
-//! 429, a wait for a registry that does not serve (503 or no response), any other pull in progress, and a pod that its
-//! kubelet holds back. So a wait counts only while no bytes move, and the parts of the time add up
+//! 429, a wait for an unavailable registry (503 or no response), any other pull in progress, and a pod that its
+//! kubelet delays. So a wait counts only while no bytes move, and the parts of the time add up
 //! ([`super::super::clusters::cluster`]).
 //!
 //! A wait begins with a refusal and ends with the next try: between two tries of a request, between two tries to
-//! connect, and while a pod backs off. A back-off belongs to what failed the pull before.
+//! connect, and while a pod backs off. A back-off has the cause of the failed pull before it.
 //!
 //! Left out: the kubelet's queue of pulls, behind which another pull of the node is always in progress, and downloads
 //! that stall, which stay downloads until the runtime gives up.
@@ -16,19 +16,19 @@ use crate::world::ids::{PodId, PullId};
 use crate::world::nodes::pull_error::PullError;
 use fleetsim_units::SimTime;
 
-/// What a pull waits for.
+/// The cause of a pull's wait.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PullWait {
     /// A registry, a mirror or a cache refused a request with 429: too many requests, or a quota of pulls.
     Throttled,
-    /// A registry answered 503, did not respond, or sent nothing more.
+    /// A registry responded 503, did not respond, or stopped sending.
     Unavailable,
     /// The kubelet's own limit of pulls, or its back-off after any other failure.
     Kubelet,
 }
 
 impl PullWait {
-    /// The cause of a back-off after this error.
+    /// Returns the cause of a back-off after this error.
     const fn after(error: PullError) -> Self {
         match error {
             PullError::TooManyRequests => Self::Throttled,
@@ -44,7 +44,7 @@ impl PullWait {
     }
 }
 
-/// The number of waits at a time, by their cause.
+/// The number of simultaneous waits for each cause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PullWaits {
     pub(crate) throttled: u32,
@@ -77,7 +77,7 @@ impl PullWaits {
         *waits = waits.checked_sub(1).expect("a wait that ends has begun");
     }
 
-    /// All waits of a pull end with it.
+    /// Ends all waits of a pull.
     pub(crate) const fn end_all(&mut self, of_pull: Self) {
         self.throttled -= of_pull.throttled;
         self.unavailable -= of_pull.unavailable;
@@ -105,7 +105,7 @@ impl World<'_> {
         self.clusters[cluster.index()].pull_goes_on(wait, now);
     }
 
-    /// A pod backs off after this error.
+    /// Counts a pod that backs off after this error.
     pub(crate) fn pod_waits(&mut self, id: PodId, error: PullError, now: SimTime) {
         let pod = &mut self.pods[id.index()];
         if pod.pre_pull || pod.waits_for.is_some() {
@@ -116,7 +116,7 @@ impl World<'_> {
         self.clusters[pod.cluster.index()].pull_waits(wait, now);
     }
 
-    /// A pod no longer backs off.
+    /// Counts the end of a pod's back-off.
     pub(crate) fn pod_goes_on(&mut self, id: PodId, now: SimTime) {
         let pod = &mut self.pods[id.index()];
         if let Some(wait) = pod.waits_for.take() {
@@ -143,7 +143,8 @@ mod tests {
         SimDuration::from_secs_f64(secs)
     }
 
-    /// The parts of a cluster's time in whole seconds: transfer, waits after 429, for a registry and for the kubelet.
+    /// Returns the parts of a cluster's time in whole seconds: transfer, and waits after 429, for a registry and for
+    /// the kubelet.
     fn parts(facts: &ClusterFacts) -> [u64; 4] {
         let parts = [
             facts.transferring,
@@ -154,7 +155,7 @@ mod tests {
         parts.map(|part| part.as_secs_f64().round() as u64)
     }
 
-    /// A kubelet that looks every second, and a quota of one pull in this time.
+    /// A world with a kubelet that syncs every second, and a quota of one pull in this time.
     fn one_pull_per(time: f64, runtime: RuntimeSpec) -> WorldSpec {
         let mut world = bare_world(2);
         world.node.runtime = runtime;
@@ -189,16 +190,16 @@ mod tests {
         let mut world = bare_world(1);
         world.node.error_requeue = fixed(secs(1.0));
         world.node.runtime = RuntimeSpec::CONTAINERD_2_1;
-        // One try of 30 s, and the back-off until 40 s.
+        // The pull tries for 30 s and then backs off until 40 s.
         let played = play_with(&world, 1, DAY, &[(0.0, cut), (35.0, restore)]);
         assert_eq!(parts(&played.facts[0]), [1, 0, 40, 0]);
-        // Back after 5 s, it is found by the next try to connect, at 7 s.
+        // The registry is back after 5 s, and the next connection attempt at 7 s succeeds.
         let played = play_with(&world, 1, DAY, &[(0.0, cut), (5.0, restore)]);
         assert_eq!(parts(&played.facts[0]), [1, 0, 7, 0]);
     }
 
     #[test]
-    fn a_pod_above_the_kubelets_rate_is_held_back_once_nothing_else_moves() {
+    fn a_pod_above_the_kubelets_rate_counts_as_waiting_once_nothing_else_progresses() {
         let mut world = bare_world(1);
         world.node.serialize_image_pulls = Some(false);
         (world.node.registry_pull_qps, world.node.registry_burst) = (1, 1);

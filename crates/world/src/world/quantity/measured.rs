@@ -60,7 +60,7 @@ pub struct ReadColumn<Q> {
     pub empty: usize,
 }
 
-/// Why a column cannot be read.
+/// The reason why a column cannot be read.
 #[derive(Debug)]
 pub enum WrongColumn {
     /// The column does not exist or has no values: the message and the fix.

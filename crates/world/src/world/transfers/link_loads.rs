@@ -1,12 +1,12 @@
-//! The load of every link beside those of registries: regions, mirrors, caches and peers.
+//! The load of every link that does not belong to a registry: regions, mirrors, caches and peers.
 //!
-//! A transfer's bytes count for each of these that sends, takes or carries them, when the transfer ends. So what the
-//! registries send is what caches and seeds take in and what goes to nodes directly, and what nodes receive beyond that
-//! is what mirrors, caches and peers send ([`World::assert_bytes_are_conserved`]).
+//! At the end of a transfer, its bytes count for each link that sends, receives or carries them. So the registries
+//! send the bytes that caches and seeds receive, and the bytes that go to nodes directly. All other bytes that nodes
+//! receive come from mirrors, caches and peers ([`World::assert_bytes_are_conserved`]).
 //!
-//! The meters follow the rates of regions, mirrors and caches of regions at every change, as those of registries. There
-//! is nothing to follow in a world without them. The link of a cache inside a cluster or a cell carries only transfers
-//! of that cache, so it is looked at when one of these begins or ends.
+//! The meters follow the rates of regions, mirrors and caches of regions at every change, like those of registries. A
+//! world without these links needs no meters. The link of a cache inside a cluster or a cell carries only transfers of
+//! that cache, so its load is updated when one of these begins or ends.
 //!
 //! Left out: rates of peers, and of more links than [`MOST_METERED`]. Only their bytes are counted.
 
@@ -21,10 +21,10 @@ use crate::world::transfers::links::Destination;
 use crate::world::transfers::payload::{Payload, Sender, Transfer};
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 
-/// Links whose rates are followed at every change; each change costs a look at all of them.
+/// Maximum number of links whose rates are followed at every change. Each change examines all of them.
 const MOST_METERED: usize = 64;
 
-/// What a link, or several of a kind, belongs to.
+/// The owner of a link, or of several links of a kind.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LinkOwner {
     /// The region with this index: the link that its clusters share.
@@ -44,7 +44,7 @@ pub enum LinkOwner {
 /// The load of a link, or of several of a kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkLoad {
-    /// Whose.
+    /// The owner of the links.
     pub owner: LinkOwner,
     /// Bytes that came in.
     pub received: Bytes,
@@ -54,7 +54,7 @@ pub struct LinkLoad {
     pub capacity: Option<BytesPerSec>,
     /// Highest mean rate over one second. `None`: not metered.
     pub peak: Option<f64>,
-    /// Time at capacity; of several, of the busiest. `None`: not metered.
+    /// Time at capacity; for several links, that of the busiest. `None`: not metered.
     pub busy: Option<SimDuration>,
 }
 
@@ -65,7 +65,7 @@ struct PassedBytes {
     sent: Bytes,
 }
 
-/// A link that is looked at when its own transfers begin or end.
+/// A link whose load is updated when its own transfers begin or end.
 #[derive(Clone, Copy, Debug)]
 struct OwnLink {
     link: LinkId,
@@ -96,17 +96,17 @@ pub(crate) struct LinkLoads {
     metered: Vec<LinkId>,
     regions: Vec<Bytes>,
     mirrors: Vec<Bytes>,
-    /// By store: caches, or the swarms of blobs.
+    /// For each store (a cache, or the swarm of a blob), the bytes that passed.
     stores: Vec<PassedBytes>,
     peers: PassedBytes,
-    /// By cache inside a cluster or cell.
+    /// For each cache inside a cluster or cell, its link.
     own_links: Vec<OwnLink>,
-    /// Of these, those whose transfers have begun or ended since the last look.
+    /// Caches whose transfers have begun or ended since the last update.
     changed: Vec<StoreId>,
 }
 
 impl LinkLoads {
-    /// The links of a world, the caches' apart from the others.
+    /// Creates the loads of a world's links. The links of caches are separate from the others.
     pub(in crate::world) fn new(
         spec: &WorldSpec,
         transfers: &Transfers,
@@ -143,12 +143,12 @@ impl LinkLoads {
         matches!(&spec.distribution.kind, DistributionKind::Cache(cache) if cache.per == CachePlace::Region)
     }
 
-    /// The number of links that the meters follow.
+    /// Returns the number of links that the meters follow.
     pub(in crate::world) const fn metered(&self) -> usize {
         self.metered.len()
     }
 
-    /// A transfer of a cache begins or ends.
+    /// Records that a transfer of a cache begins or ends.
     pub(in crate::world) fn note_change(&mut self, sender: Sender) {
         if let Sender::Cache(store) = sender
             && !self.own_links.is_empty()
@@ -157,7 +157,7 @@ impl LinkLoads {
         }
     }
 
-    /// Rates have changed.
+    /// Updates the meters after a change of rates.
     pub(super) fn follow(&mut self, network: &Network, meter: &mut Meter) {
         if !self.metered.is_empty() {
             meter.set_links(self.metered.iter().map(|&link| {
@@ -170,7 +170,7 @@ impl LinkLoads {
         }
     }
 
-    /// A cache or a seed has taken bytes from a registry, over the link of this region if there is one.
+    /// Counts bytes that a cache or a seed has received from a registry, over the link of this region if there is one.
     fn fill(&mut self, store: StoreId, region: Option<usize>, bytes: Bytes) {
         match self.stores.get_mut(store.index()) {
             Some(cache) => cache.received += bytes,
@@ -179,14 +179,15 @@ impl LinkLoads {
         self.cross(region, bytes);
     }
 
-    /// Bytes have crossed the link of a region.
+    /// Counts bytes that have crossed the link of a region.
     fn cross(&mut self, region: Option<usize>, bytes: Bytes) {
         if let Some(region) = region {
             self.regions[region] += bytes;
         }
     }
 
-    /// The sum of what caches and seeds have taken in, and of what mirrors and caches have sent.
+    /// Returns the sum of the bytes that caches and seeds have received, and the sum of the bytes that mirrors and
+    /// caches have sent.
     fn sums(&self) -> (Bytes, Bytes) {
         let taken = self.stores.iter().map(|store| store.received);
         let stores = self.stores.iter().map(|store| store.sent);
@@ -198,7 +199,7 @@ impl LinkLoads {
 }
 
 impl World<'_> {
-    /// A transfer has ended after this many bytes: they count for the links that it crossed.
+    /// Counts the bytes of an ended transfer on all links that it crossed.
     pub(super) fn count_on_links(&mut self, transfer: &Transfer, bytes: Bytes) {
         self.link_loads.note_change(transfer.sender);
         match transfer.sender {
@@ -211,7 +212,7 @@ impl World<'_> {
             }
             Sender::RegistryFill(_) => {
                 let Payload::Fill(fill) = transfer.payload else {
-                    unreachable!("a registry fills a store");
+                    unreachable!("only a registry fills a store");
                 };
                 let store = self.delivery.fills[fill.index()].store;
                 let region = match self.delivery.method.first_leg(store).0 {
@@ -228,7 +229,7 @@ impl World<'_> {
         }
     }
 
-    /// Checks that caches, mirrors and peers have sent and taken what the totals say.
+    /// Checks that the bytes of caches, mirrors and peers equal the totals.
     pub(in crate::world) fn assert_links_carry_all(&self) {
         let (taken, sent) = self.link_loads.sums();
         assert_eq!(
@@ -242,7 +243,7 @@ impl World<'_> {
         );
     }
 
-    /// The load of every link beside those of registries. Call it after [`World::finish`].
+    /// Returns the load of every link that does not belong to a registry. Call it after [`World::finish`].
     #[must_use]
     pub fn link_loads(&self) -> Vec<LinkLoad> {
         let loads = &self.link_loads;
@@ -285,7 +286,7 @@ impl World<'_> {
         rows
     }
 
-    /// The load of a link that the meters follow: they have them in the order of the rows.
+    /// Returns the load of a link that the meters follow. The meters have the order of the rows.
     fn metered_load(&self, owner: LinkOwner, bytes: PassedBytes, rate: BytesPerSec) -> LinkLoad {
         let before = match owner {
             LinkOwner::Mirror(_) => self.spec.regions.len(),
@@ -318,7 +319,7 @@ impl World<'_> {
 }
 
 impl LinkLoads {
-    /// The load of all caches inside clusters or cells together, with the time of the busiest.
+    /// Returns the combined load of all caches inside clusters or cells, with the time at capacity of the busiest.
     fn of_all(&self, owner: LinkOwner, capacity: Option<BytesPerSec>) -> LinkLoad {
         LinkLoad {
             owner,
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn the_link_of_a_region_carries_what_its_clusters_pull_and_is_full_as_long_as_that_takes() {
+    fn the_link_of_a_region_carries_the_pulls_of_its_clusters_and_is_full_in_the_meantime() {
         assert_eq!(
             loads(&regional(10.0)),
             [(LinkOwner::Region(0), 2 * LAYER, 2 * LAYER, Some(20))]
@@ -393,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_sends_what_its_region_pulls_and_the_link_of_the_region_carries_nothing() {
+    fn a_mirror_sends_the_pulls_of_its_region_and_the_link_of_the_region_carries_no_bytes() {
         let mut world = regional(10.0);
         world.distribution.mirrors.push(MirrorSpec {
             region_name: String::new(),
@@ -415,11 +416,11 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_of_a_region_takes_in_what_it_lacks_and_sends_each_pull() {
+    fn a_cache_of_a_region_receives_missing_blobs_and_sends_each_pull() {
         let rows = loads(&cached(regional(1000.0), CachePlace::Region, 50.0));
         let (owner, taken, sent, busy) = rows[1];
         assert_eq!((owner, sent), (LinkOwner::RegionalCache(0), 2 * LAYER));
-        // Both clusters ask at once, and each request of an unknown blob is a fill.
+        // Both clusters ask simultaneously, and each request for an unknown blob fills the cache.
         assert_eq!(taken, 2 * LAYER);
         assert_eq!((rows[0].2, busy), (taken, Some(4)));
     }

@@ -112,7 +112,7 @@ impl World<'_> {
         }
     }
 
-    /// A host does not respond: the kernel keeps trying to connect.
+    /// Handles a host that does not respond: the kernel keeps trying to connect.
     pub(crate) fn dial(&mut self, asked: HostRequest, queue: &mut Queue) {
         self.request_waits(asked.pull, PullWait::Unavailable, queue.now());
         let host = asked.host;
@@ -381,7 +381,7 @@ impl World<'_> {
         self.check_stall(id, queue);
     }
 
-    /// The next step after a request was refused, or got no response; `wait` says what it then waits for.
+    /// Takes the next step after a request was refused or got no response. `wait` is the cause of a possible wait.
     fn retry_or_fail(&mut self, asked: PullRequest, next: Next, wait: PullWait, queue: &mut Queue) {
         let PullRequest { pull: id, request } = asked;
         match next {
