@@ -69,7 +69,10 @@ release:
 strategies: {all: {allAtOnce: {}}}
 ",
     );
-    assert_says(&answer, &["answers 429", "wait after HTTP 429"]);
+    assert_says(
+        &answer,
+        &["answers 429", "bound the registry's request limits (2/s)"],
+    );
     assert!(!answer.contains("leaves room"), "{answer}");
 }
 

@@ -49,8 +49,9 @@ const FOR_CI: (&str, &str) = (
 /// folder.
 const FEWEST_RUNS: usize = 220;
 
-/// Minimum number of compared tables, without those that depend on omitted variants.
-const FEWEST_TABLES: usize = 66;
+/// Minimum number of compared tables, without those that depend on omitted variants. `registries.csv` of the folder
+/// with all runs is not among them, because it has an older format.
+const FEWEST_TABLES: usize = 65;
 
 /// Maximum number of omitted variants: the one in [`FOR_CI`], and four whose schedulers are Go programs.
 const MOST_SKIPPED: usize = 5;

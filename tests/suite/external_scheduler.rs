@@ -27,7 +27,8 @@ fn tables(experiment: &Path, threads: &str) -> Vec<(String, Vec<u8>)> {
     let target = out.path().join("results");
     let mut command = fleetsim(root());
     command
-        .args(["run", "--allow-commands", "--threads", threads, "--out"])
+        .args(["run", "--allow-commands", "--no-causes"])
+        .args(["--threads", threads, "--out"])
         .arg(&target)
         .arg(experiment);
     command.assert().success();

@@ -10,6 +10,7 @@ mod argo_cd_failed_syncs;
 mod argo_cd_failures;
 mod argo_cd_rollouts;
 mod calibrate;
+mod causes;
 mod check;
 mod cloud_foundry;
 mod committed_results;
