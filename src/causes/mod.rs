@@ -29,6 +29,7 @@ mod relief;
 mod tests;
 mod trial;
 
+use crate::engine::Stop;
 use crate::results::CauseRow;
 use crate::scenario::Variant;
 use crate::study::StudyError;
@@ -67,16 +68,27 @@ impl EventBudget {
     }
 }
 
-/// Finds what holds a variant back, on the current rayon pool. `run_events` is the number of events in a run of it.
-/// Returns the rows of all trials; empty if they do not fit into the budget.
+/// A variant to try.
+#[derive(Clone, Debug)]
+pub struct TriedVariant<'v> {
+    /// The variant.
+    pub variant: &'v Variant,
+    /// The seed of the study.
+    pub seed: u64,
+    /// The number of events in a run of the variant.
+    pub run_events: u64,
+    /// Ends the trials when it is set. Their rows are then incomplete.
+    pub stop: Stop,
+}
+
+/// Finds what holds a variant back, on the current rayon pool. Returns the rows of all trials; empty if they do not fit
+/// into the budget.
 ///
 /// # Errors
 /// Returns an error if a run fails as it is, without anything lifted.
 pub fn causes(
-    variant: &Variant,
-    seed: u64,
-    run_events: u64,
+    tried: &TriedVariant<'_>,
     budget: &mut EventBudget,
 ) -> Result<Vec<CauseRow>, StudyError> {
-    profile::Profile::rows(variant, seed, run_events, budget)
+    profile::Profile::rows(tried, budget)
 }

@@ -3,7 +3,7 @@
 use super::lift::Lift;
 use super::limit_words::limit_words;
 use super::trial::{Counterparts, Trial, median_time};
-use super::{EventBudget, FIRST_REPLICATE, RUNS};
+use super::{EventBudget, FIRST_REPLICATE, RUNS, TriedVariant};
 use crate::results::{CauseRow, CauseVerdict, Resource, ResourceKind, TrialKind};
 use crate::scenario::Variant;
 use crate::study::{StudyError, in_order};
@@ -27,18 +27,17 @@ pub(super) struct Profile<'p> {
 impl<'p> Profile<'p> {
     /// Returns the rows of all trials; empty if they do not fit into the budget.
     pub(super) fn rows(
-        variant: &'p Variant,
-        seed: u64,
-        run_events: u64,
+        tried: &'p TriedVariant<'_>,
         budget: &'p mut EventBudget,
     ) -> Result<Vec<CauseRow>, StudyError> {
+        let variant = tried.variant;
         let alone = trials_of(variant, TrialKind::Alone, &[]);
         // The counterparts, the placebo, the first run of each trial, and the others of two trials.
         let runs = 4 * RUNS + alone.len();
-        if !budget.allows(run_events * runs as u64) {
+        if !budget.allows(tried.run_events * runs as u64) {
             return Ok(Vec::new());
         }
-        let counterparts = Counterparts::simulate(variant, seed, FIRST_REPLICATE, RUNS)?;
+        let counterparts = Counterparts::simulate(tried, FIRST_REPLICATE, RUNS)?;
         budget.spend(counterparts.events());
         let mut profile = Self {
             variant,
@@ -194,10 +193,7 @@ impl<'p> Profile<'p> {
 
     /// Lifts each other resource after the first.
     fn next(&mut self, first: &Trial) -> Result<(), StudyError> {
-        let base = Counterparts {
-            runs: first.runs.clone(),
-            ..self.counterparts.clone()
-        };
+        let base = self.counterparts.with_runs(&first.runs);
         let mut then = trials_of(self.variant, TrialKind::Then, &first.resources);
         if base.runs.len() < RUNS || !self.fits(then.len() + 2 * RUNS) {
             return Ok(());

@@ -2,7 +2,8 @@
 
 use super::profile::trials_of_only;
 use super::trial::Counterparts;
-use super::{EventBudget, causes};
+use super::{EventBudget, TriedVariant, causes};
+use crate::engine::Stop;
 use crate::results::{CauseRow, CauseVerdict, Resource, TrialKind};
 use crate::scenario::{Experiment, Overrides, load};
 use crate::world::resource_needs;
@@ -70,7 +71,17 @@ strategies: {{it: {strategy}}}
     fn rows(&self) -> Vec<CauseRow> {
         let experiment = self.experiment();
         let mut budget = EventBudget::of_study(0);
-        causes(&experiment.variants[0], experiment.seed, 1_000, &mut budget).expect("no run fails")
+        causes(&tried(&experiment), &mut budget).expect("no run fails")
+    }
+}
+
+/// The only variant of an experiment.
+fn tried(experiment: &Experiment) -> TriedVariant<'_> {
+    TriedVariant {
+        variant: &experiment.variants[0],
+        seed: experiment.seed,
+        run_events: 1_000,
+        stop: Stop::default(),
     }
 }
 
@@ -300,7 +311,7 @@ fn offline_clusters_are_named_where_they_keep_a_rollout_from_completing() {
 fn trials_that_do_not_fit_into_the_budget_are_left_out() {
     let experiment = NONE.experiment();
     let mut budget = EventBudget { left: 1_000 };
-    let rows = causes(&experiment.variants[0], experiment.seed, 1_000, &mut budget);
+    let rows = causes(&tried(&experiment), &mut budget);
     assert_eq!(rows.expect("no run fails"), []);
 }
 
@@ -347,8 +358,7 @@ fn a_world_with_only_one_limit_takes_the_least_time_that_explain_states() {
     let experiment = SEVERAL.experiment();
     let variant = &experiment.variants[0];
     let needs = resource_needs(&variant.scenario.world);
-    let counterparts =
-        Counterparts::simulate(variant, experiment.seed, 0, 1).expect("no run fails");
+    let counterparts = Counterparts::simulate(&tried(&experiment), 0, 1).expect("no run fails");
     let mut compared = 0;
     for trial in trials_of_only(variant) {
         let [resource] = trial.resources[..] else {

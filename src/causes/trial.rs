@@ -1,9 +1,11 @@
 //! One trial: runs of a variant with something lifted, each beside the run with the same random numbers.
 
+use super::TriedVariant;
 use super::lift::Lift;
+use crate::engine::Stop;
 use crate::results::{CauseRow, CauseVerdict, Resource, TrialKind, resource_keys};
 use crate::scenario::Variant;
-use crate::sim;
+use crate::sim::{self, RunLimits};
 use crate::stats::median;
 use crate::study::{StudyError, in_order};
 
@@ -26,29 +28,43 @@ pub(super) struct TrialRun {
 /// The runs of a variant as it is, with which trials are compared.
 #[derive(Clone, Debug)]
 pub(super) struct Counterparts {
-    pub(super) seed: u64,
+    seed: u64,
+    stop: Stop,
     /// The replicate of the first run.
-    pub(super) first: u32,
+    first: u32,
     pub(super) runs: Vec<TrialRun>,
 }
 
 impl Counterparts {
     /// Simulates the first runs of a variant from the replicate `first`.
     pub(super) fn simulate(
-        variant: &Variant,
-        seed: u64,
+        tried: &TriedVariant<'_>,
         first: u32,
         runs: usize,
     ) -> Result<Self, StudyError> {
+        let seed = tried.seed;
         let runs = in_order(runs, |nth| {
-            let run = sim::run(variant, seed, first + nth as u32)?.run;
+            let run = sim::run(tried.variant, seed, first + nth as u32)?.run;
             Ok(TrialRun {
                 time_s: run.reachable_ready_s,
                 peak_pulls: run.peak_pulls,
                 events: run.events,
             })
         })?;
-        Ok(Self { seed, first, runs })
+        Ok(Self {
+            seed,
+            stop: tried.stop.clone(),
+            first,
+            runs,
+        })
+    }
+
+    /// The runs of a trial as counterparts of further trials.
+    pub(super) fn with_runs(&self, runs: &[TrialRun]) -> Self {
+        Self {
+            runs: runs.to_vec(),
+            ..self.clone()
+        }
     }
 
     /// The number of events of all runs.
@@ -73,7 +89,11 @@ impl Counterparts {
         // Each run lifts its own world, because the worlds of all trials together may not fit into memory.
         let lifted = lift.of(variant).unwrap_or_else(|| variant.clone());
         let most = (MOST_EVENTS * self.runs[nth].events).max(FEW_EVENTS);
-        let run = match sim::run_within(&lifted, self.seed, self.first + nth as u32, most) {
+        let limits = RunLimits {
+            most_events: most,
+            stop: &self.stop,
+        };
+        let run = match sim::run_within(&lifted, self.seed, self.first + nth as u32, limits) {
             Ok(Some(record)) => record.run,
             Ok(None) | Err(sim::RunFailure::NoProgress(_)) => return Ok(None),
             Err(failure) => return Err(failure.into()),

@@ -1,17 +1,12 @@
 //! The trials of what holds variants back, for the commands that recommend one.
 
-use fleetsim::causes::{EventBudget, causes};
+use fleetsim::causes::{EventBudget, TriedVariant, causes};
+use fleetsim::engine::Stop;
 use fleetsim::results::CauseRow;
-use fleetsim::scenario::{Experiment, Variant};
+use fleetsim::scenario::Experiment;
 
 use super::simulation::{Simulation, starts_commands};
 use super::{Failure, output};
-
-/// A variant to try, and the number of events in its longest run.
-pub(super) struct TriedVariant<'e> {
-    pub(super) variant: &'e Variant,
-    pub(super) run_events: u64,
-}
 
 /// Finds what holds some variants back. `study_events` is the number of events of the whole study. Strategies that
 /// start commands are not tried, because each of many trials would start one.
@@ -27,18 +22,13 @@ pub(super) fn of_variants(
     let mut budget = EventBudget::of_study(study_events);
     let simulation = Simulation::begin(threads)?;
     let mut rows = Vec::new();
-    for TriedVariant {
-        variant,
-        run_events,
-    } in tried
-    {
-        let seed = experiment.seed;
-        let found = simulation.work(|| causes(variant, seed, *run_events, &mut budget))?;
+    for one in tried {
+        let found = simulation.work(|| causes(one, &mut budget))?;
         if found.is_empty() {
             output::err(&format!(
                 "note: what holds `{}` back was not tried, because the trials would take too many events; a smaller \
                  fleet needs fewer\n",
-                variant.label
+                one.variant.label
             ));
         }
         rows.extend(found);
@@ -64,7 +54,9 @@ pub(super) fn tried<'e>(
         let own = runs.iter().filter(|run| run.variant == label);
         tried.push(TriedVariant {
             variant,
+            seed: experiment.seed,
             run_events: own.map(|run| run.events).max().unwrap_or(0),
+            stop: Stop::default(),
         });
     }
     tried

@@ -24,6 +24,8 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+#[cfg(not(target_family = "wasm"))]
+use crate::causes::TriedVariant;
 use crate::engine::Stop;
 use crate::report::{EXPLORED, ExploredPage, Results, explore_page, explored};
 use crate::results::{Provenance, RunRecord, Setting, Snippet, Tables, VariantInfo, VariantRecord};
@@ -582,6 +584,24 @@ impl Exploration {
             "snippet": self.snippet,
         });
         answer.to_string()
+    }
+
+    /// Returns the variant after the change, to find what holds it back.
+    #[cfg(not(target_family = "wasm"))]
+    fn tried(&self, stop: &Stop) -> TriedVariant<'_> {
+        let runs = self.records[AFTER].runs.iter();
+        TriedVariant {
+            variant: &self.variants[AFTER],
+            seed: self.seed,
+            run_events: runs.map(|run| run.run.events).max().unwrap_or(0),
+            stop: stop.clone(),
+        }
+    }
+
+    /// Returns the last answer, which says what holds the variant after the change back, as one line of JSON.
+    #[cfg(not(target_family = "wasm"))]
+    fn bound(&self, words: &str) -> String {
+        json!({"id": self.id, "bound": words}).to_string()
     }
 
     /// Returns the content of `runs.csv` for the runs.

@@ -14,8 +14,10 @@ use std::time::Duration;
 
 use super::entrance::{Entrance, StrangerPlace};
 use super::http::{HttpHead, HttpStatus, closes_within, refuse, write_head};
-use super::{Explorer, PageQuestion, refusal};
+use super::{Exploration, Explorer, PageQuestion, refusal};
+use crate::causes::{EventBudget, causes};
 use crate::engine::Stop;
+use crate::report::bound_text;
 use crate::results::RunRecord;
 use crate::study::{StudyError, in_order};
 
@@ -251,8 +253,30 @@ impl Server {
             }
             tell(stream, &exploration.answer())?;
         }
+        self.tell_bound(stream, &exploration, stop)?;
         self.explorer.keep(exploration);
         Ok(())
+    }
+
+    /// Tells the page what holds the variant after the change back, unless the page asks something else meanwhile.
+    fn tell_bound(
+        &self,
+        stream: &mut TcpStream,
+        exploration: &Exploration,
+        stop: &Stop,
+    ) -> io::Result<()> {
+        let tried = exploration.tried(stop);
+        let mut budget = EventBudget::of_study(0);
+        // A failed trial leaves the answer as it is.
+        let rows = self
+            .pool
+            .install(|| causes(&tried, &mut budget))
+            .unwrap_or_default();
+        if stop.is_set() || rows.is_empty() {
+            return Ok(());
+        }
+        let words = bound_text(&rows, &tried.variant.label);
+        tell(stream, &exploration.bound(&words))
     }
 }
 

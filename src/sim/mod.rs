@@ -103,7 +103,16 @@ pub fn run_until(
     conclude(sim, &mut queue, end, variant, replicate).map(Some)
 }
 
-/// Runs one variant like [`run`], but returns no record if it has not ended after `most_events` events.
+/// When a run ends before its rollout does.
+#[derive(Clone, Copy, Debug)]
+pub struct RunLimits<'l> {
+    /// The maximum number of events.
+    pub most_events: u64,
+    /// Ends the run when it is set.
+    pub stop: &'l Stop,
+}
+
+/// Runs one variant like [`run`], but returns no record if the run exceeds its limits.
 ///
 /// # Errors
 /// See [`run`].
@@ -111,7 +120,7 @@ pub fn run_within(
     variant: &Variant,
     seed: u64,
     replicate: u32,
-    most_events: u64,
+    limits: RunLimits<'_>,
 ) -> Result<Option<RunRecord>, RunFailure> {
     let mut queue = EventQueue::new();
     let label = format!("{}, replicate {replicate}", variant.label);
@@ -119,7 +128,8 @@ pub fn run_within(
     let horizon = SimTime::ZERO + variant.scenario.horizon;
     let mut is_too_long = false;
     let end = engine::run(&mut sim, &mut queue, &mut (), horizon, |sim, queue| {
-        is_too_long = queue.handled() >= most_events;
+        let handled = queue.handled();
+        is_too_long = handled >= limits.most_events || limits.stop.ends_after(handled);
         is_too_long || sim.is_over(queue)
     });
     if is_too_long && !sim.progress.is_complete() {

@@ -126,6 +126,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &[
             "units",
             "stats",
+            "engine",
             "rollout",
             "world",
             "control_plane",
@@ -170,7 +171,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     (
         "explore",
         &[
-            "engine", "scenario", "sim", "study", "results", "report", "units",
+            "engine", "scenario", "sim", "study", "causes", "results", "report", "units",
         ],
         &["rand", "std::fs"],
     ),

@@ -219,6 +219,19 @@ fn an_answer_has_curves_measures_and_settings_to_paste() {
 }
 
 #[test]
+fn the_last_answer_says_what_holds_the_changed_variant_back() {
+    let served = Served::begin(EXPERIMENT);
+    let answers = served.ask(&question("a", &["registry.egress=20 Mbit/s"]), 9);
+    assert_eq!(answers.len(), 9, "eight answers, and the trials after them");
+    assert_eq!(answers[7]["done"], true);
+    let bound = answers[8]["bound"].as_str().expect("words");
+    assert!(
+        bound.starts_with("the registry's link (20 Mbit/s): "),
+        "{bound}"
+    );
+}
+
+#[test]
 fn two_rollouts_that_never_complete_have_no_difference() {
     let served = Served::begin(&EXPERIMENT.replace("horizon: 12h", "horizon: 10s"));
     let answers = served.ask(&question("a", &[]), 2);

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fleetsim::causes::{EventBudget, causes};
+use fleetsim::causes::{EventBudget, TriedVariant, causes};
+use fleetsim::engine::Stop;
 use fleetsim::results::{CauseRow, CauseVerdict, TrialKind};
 use fleetsim::scenario::Variant;
 use fleetsim::world::{FaultSpec, WorldSpec};
@@ -83,7 +84,13 @@ fn the_named_resource_saves_most_by_half_too() {
             let product = Product::ALL[(seed % Product::ALL.len() as u64) as usize];
             let variant = without_faults(variant(seed, product));
             let mut budget = EventBudget::of_study(0);
-            let rows = causes(&variant, seed, 10_000, &mut budget).expect("no process is started");
+            let tried = TriedVariant {
+                variant: &variant,
+                seed,
+                run_events: 10_000,
+                stop: Stop::default(),
+            };
+            let rows = causes(&tried, &mut budget).expect("no process is started");
             check_halved(seed, &rows);
             (seed, finding(&rows))
         })

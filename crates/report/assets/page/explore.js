@@ -133,6 +133,8 @@ function setUpExplore() {
     if (answer.id !== question.id && answer.id !== 0) return;
     troubled(answer.errors || []);
     if (answer.errors) return;
+    byId("bound").textContent = answer.bound ? `What holds the rollout after the change back: ${answer.bound}.` : "";
+    if (answer.bound) return;
     byId("difference").parentElement.classList.remove("stale");
     drawn = answer.runs;
     byId("progress").textContent = `${drawn} of ${answer.of} pairs of runs${answer.done ? "" : ", more are simulated"}.`;

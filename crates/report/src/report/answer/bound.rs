@@ -48,7 +48,7 @@ fn words_of(causes: &[&CauseRow], is_drawn: bool) -> Option<String> {
                 text.push_str(" at the defaults");
             }
             if first.verdict == CauseVerdict::Saturates {
-                text.push_str(", but half as much saves less than other limits");
+                text.push_str(", but halving it saves less than halving another");
             }
             text.push_str(&next_words(causes));
             text
