@@ -1,7 +1,7 @@
 //! The value of a limit, for the answer: `10 Gbit/s`, `1,000/min`.
 
 use crate::results::Resource;
-use crate::units::{BytesPerSec, counted};
+use crate::units::{BytesPerSec, counted, in_thousands};
 use crate::world::{RequestLimit, WorldSpec};
 
 /// Returns the value of a limit that a trial lifts. Empty where several values differ, or the value says little.
@@ -56,7 +56,7 @@ fn requests(limit: RequestLimit) -> String {
     let by_second = limit.rate.get();
     let by_minute = (by_second * 60.0).round();
     if by_second.fract() > 0.0 && (by_second * 60.0 - by_minute).abs() < 1e-6 {
-        format!("{}/min", counted(by_minute as u64, "request"))
+        format!("{}/min", in_thousands(&(by_minute as u64).to_string()))
     } else {
         limit.rate.to_string()
     }

@@ -16,7 +16,7 @@ pub mod stats;
 pub mod text;
 mod time;
 
-pub use display::counted;
+pub use display::{counted, in_thousands};
 pub use display::in_thousands;
 pub use quantity::{Bytes, BytesPerSec, Factor, PerSecond, Share};
 pub use text::{UnitError, WithUnit};
