@@ -17,7 +17,6 @@ pub mod text;
 mod time;
 
 pub use display::{counted, in_thousands};
-pub use display::in_thousands;
 pub use quantity::{Bytes, BytesPerSec, Factor, PerSecond, Share};
 pub use text::{UnitError, WithUnit};
 pub use time::{SimDuration, SimTime};
