@@ -17,6 +17,7 @@ name: small
 question: Does the study go on?
 seed: 7
 horizon: 12h
+startsAt: 2026-03-27 17:50 Europe/Berlin
 fleet:
   - {name: "store-{01..40}", nodes: 2, downlink: 100 Mbit/s, rtt: 30 ms}
 release:
@@ -25,12 +26,23 @@ release:
   workloads: [{kind: Deployment, image: shop, replicas: 2, readiness: {period: 10 s}}]
 faults: {pullFailure: 5%, apply: [{share: 30%, kind: rejected, attempts: 3}]}
 strategies:
-  careful: {rancherFleet: {maxUnavailable: 10%}}
+  careful: {rancherFleet: {maxUnavailable: 10%, schedules: windows.yaml}}
 "#;
+/// Three clusters are outside of their window for the first ten minutes.
+const WINDOWS: &str = "
+apiVersion: fleet.cattle.io/v1alpha1
+kind: Schedule
+metadata: {name: evenings, namespace: fleet-default}
+spec:
+  schedule: '0 0 18 * * ?'
+  duration: 6h
+  location: Europe/Berlin
+  targets: {clusters: [{clusterName: store-07}, {clusterName: store-11}, {clusterName: store-23}]}
+";
 const REPLICATES: &str = "150";
 
 fn experiment() -> TempDir {
-    folder_with(&[("experiment.yaml", EXPERIMENT)])
+    folder_with(&[("experiment.yaml", EXPERIMENT), ("windows.yaml", WINDOWS)])
 }
 
 fn study(folder: &Path, out: &str) -> Command {
@@ -91,7 +103,11 @@ fn a_killed_study_resumes_and_ends_with_the_same_bytes() {
         .expect("readable")
         .map(|entry| entry.expect("readable").file_name())
         .collect();
-    assert_eq!(left.len(), 2, "the experiment and its results: {left:?}");
+    assert_eq!(
+        left.len(),
+        3,
+        "the experiment, its windows and its results: {left:?}"
+    );
     let (code, stderr) = finished(study(at, "never-interrupted"));
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.ends_with("results: never-interrupted\n"), "{stderr}");
@@ -194,7 +210,7 @@ fn precise_experiment() -> TempDir {
         "seed: 7\nprecision: {to: 3%, of: [completion, failed_pulls], max: 70}\n",
     );
     let text = text + "  at-once: {allAtOnce: {}}\n  never: {rancherFleet: {maxUnavailable: 0}}\n";
-    folder_with(&[("experiment.yaml", &text)])
+    folder_with(&[("experiment.yaml", &text), ("windows.yaml", WINDOWS)])
 }
 
 fn precise_study(folder: &Path, out: &str, threads: &str) -> Command {

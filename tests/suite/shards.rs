@@ -20,6 +20,7 @@ const EXPERIMENT: &str = "
 name: luck
 replicates: 5
 horizon: 6h
+startsAt: 2026-03-27 21:57 Europe/Berlin
 uncertainty: {draws: 3}
 fleet: [{name: \"c-{01..8}\", nodes: 1, downlink: 100 Mbit/s, rtt: 30 ms}]
 release:
@@ -28,13 +29,25 @@ release:
 faults: {apply: [{share: 30%, kind: hook, attempts: 2}]}
 strategies:
   once: {allAtOnce: {}}
-  fleet: {rancherFleet: {maxUnavailable: 20%}}
+  fleet: {rancherFleet: {maxUnavailable: 20%, schedules: windows.yaml}}
 sweep:
   faults.offline.share: [10%, 20%]
 ";
 
+/// Some clusters wait for a window that opens three minutes after the start.
+const WINDOWS: &str = "
+apiVersion: fleet.cattle.io/v1alpha1
+kind: Schedule
+metadata: {name: nights, namespace: fleet-default}
+spec:
+  schedule: '0 0 22 * * ?'
+  duration: 2h
+  location: Europe/Berlin
+  targets: {clusters: [{clusterName: c-3}, {clusterName: c-5}]}
+";
+
 fn experiment(text: &str) -> TempDir {
-    folder_with(&[("luck.yaml", text)])
+    folder_with(&[("luck.yaml", text), ("windows.yaml", WINDOWS)])
 }
 
 /// Runs the program, which must succeed, or at least write its results. Returns its stderr.
