@@ -17,7 +17,6 @@ name: small
 question: Does the study go on?
 seed: 7
 horizon: 12h
-startsAt: 2026-03-27 17:50 Europe/Berlin
 fleet:
   - {name: "store-{01..40}", nodes: 2, downlink: 100 Mbit/s, rtt: 30 ms}
 release:
@@ -26,23 +25,12 @@ release:
   workloads: [{kind: Deployment, image: shop, replicas: 2, readiness: {period: 10 s}}]
 faults: {pullFailure: 5%, apply: [{share: 30%, kind: rejected, attempts: 3}]}
 strategies:
-  careful: {rancherFleet: {maxUnavailable: 10%, schedules: windows.yaml}}
+  careful: {rancherFleet: {maxUnavailable: 10%}}
 "#;
-/// Three clusters are outside of their window for the first ten minutes.
-const WINDOWS: &str = "
-apiVersion: fleet.cattle.io/v1alpha1
-kind: Schedule
-metadata: {name: evenings, namespace: fleet-default}
-spec:
-  schedule: '0 0 18 * * ?'
-  duration: 6h
-  location: Europe/Berlin
-  targets: {clusters: [{clusterName: store-07}, {clusterName: store-11}, {clusterName: store-23}]}
-";
 const REPLICATES: &str = "150";
 
 fn experiment() -> TempDir {
-    folder_with(&[("experiment.yaml", EXPERIMENT), ("windows.yaml", WINDOWS)])
+    folder_with(&[("experiment.yaml", EXPERIMENT)])
 }
 
 fn study(folder: &Path, out: &str) -> Command {
@@ -103,14 +91,52 @@ fn a_killed_study_resumes_and_ends_with_the_same_bytes() {
         .expect("readable")
         .map(|entry| entry.expect("readable").file_name())
         .collect();
-    assert_eq!(
-        left.len(),
-        3,
-        "the experiment, its windows and its results: {left:?}"
-    );
+    assert_eq!(left.len(), 2, "the experiment and its results: {left:?}");
     let (code, stderr) = finished(study(at, "never-interrupted"));
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.ends_with("results: never-interrupted\n"), "{stderr}");
+    assert!(
+        contents(&at.join("out")) == contents(&at.join("never-interrupted")),
+        "the same bytes"
+    );
+}
+
+/// Three clusters are outside of their window for the first ten minutes.
+#[test]
+fn a_killed_study_with_windows_resumes_with_the_same_bytes() {
+    let windows = "
+apiVersion: fleet.cattle.io/v1alpha1
+kind: Schedule
+metadata: {name: evenings, namespace: fleet-default}
+spec:
+  schedule: '0 0 18 * * ?'
+  duration: 6h
+  location: Europe/Berlin
+  targets: {clusters: [{clusterName: store-07}, {clusterName: store-11}, {clusterName: store-23}]}
+";
+    let text = EXPERIMENT
+        .replace(
+            "seed: 7",
+            "seed: 7\nstartsAt: 2026-03-27 17:50 Europe/Berlin",
+        )
+        .replace(
+            "maxUnavailable: 10%",
+            "maxUnavailable: 10%, schedules: windows.yaml",
+        );
+    let folder = folder_with(&[("experiment.yaml", &text), ("windows.yaml", windows)]);
+    let at = folder.path();
+    let mut killed = study(at, "out").spawn().expect("started");
+    until_some_runs_are_kept(at, "out", &mut killed);
+    killed.kill().expect("killed");
+    killed.wait().expect("dead");
+    let (code, stderr) = finished(study(at, "out"));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(
+        stderr.contains("resuming an unfinished study with "),
+        "{stderr}"
+    );
+    let (code, stderr) = finished(study(at, "never-interrupted"));
+    assert_eq!(code, Some(0), "{stderr}");
     assert!(
         contents(&at.join("out")) == contents(&at.join("never-interrupted")),
         "the same bytes"
@@ -210,7 +236,7 @@ fn precise_experiment() -> TempDir {
         "seed: 7\nprecision: {to: 3%, of: [completion, failed_pulls], max: 70}\n",
     );
     let text = text + "  at-once: {allAtOnce: {}}\n  never: {rancherFleet: {maxUnavailable: 0}}\n";
-    folder_with(&[("experiment.yaml", &text), ("windows.yaml", WINDOWS)])
+    folder_with(&[("experiment.yaml", &text)])
 }
 
 fn precise_study(folder: &Path, out: &str, threads: &str) -> Command {

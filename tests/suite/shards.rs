@@ -20,7 +20,6 @@ const EXPERIMENT: &str = "
 name: luck
 replicates: 5
 horizon: 6h
-startsAt: 2026-03-27 21:57 Europe/Berlin
 uncertainty: {draws: 3}
 fleet: [{name: \"c-{01..8}\", nodes: 1, downlink: 100 Mbit/s, rtt: 30 ms}]
 release:
@@ -29,25 +28,13 @@ release:
 faults: {apply: [{share: 30%, kind: hook, attempts: 2}]}
 strategies:
   once: {allAtOnce: {}}
-  fleet: {rancherFleet: {maxUnavailable: 20%, schedules: windows.yaml}}
+  fleet: {rancherFleet: {maxUnavailable: 20%}}
 sweep:
   faults.offline.share: [10%, 20%]
 ";
 
-/// Some clusters wait for a window that opens three minutes after the start.
-const WINDOWS: &str = "
-apiVersion: fleet.cattle.io/v1alpha1
-kind: Schedule
-metadata: {name: nights, namespace: fleet-default}
-spec:
-  schedule: '0 0 22 * * ?'
-  duration: 2h
-  location: Europe/Berlin
-  targets: {clusters: [{clusterName: c-3}, {clusterName: c-5}]}
-";
-
 fn experiment(text: &str) -> TempDir {
-    folder_with(&[("luck.yaml", text), ("windows.yaml", WINDOWS)])
+    folder_with(&[("luck.yaml", text)])
 }
 
 /// Runs the program, which must succeed, or at least write its results. Returns its stderr.
@@ -161,6 +148,60 @@ fn the_merged_folder_has_the_bytes_of_a_single_run() {
     );
     assert!(told.ends_with("results: merged\n"), "{told}");
     assert_same(at, "single", "merged");
+}
+
+/// Clusters of each product are outside of a window for the first three minutes.
+#[test]
+fn the_merged_folder_of_rollouts_with_windows_has_the_bytes_of_a_single_run() {
+    let schedule = "
+apiVersion: fleet.cattle.io/v1alpha1
+kind: Schedule
+metadata: {name: nights, namespace: fleet-default}
+spec: {schedule: '0 0 22 * * ?', duration: 2h, location: Europe/Berlin, targets: {clusters: [{clusterName: c-03}]}}
+";
+    let project = "
+apiVersion: argoproj.io/v1alpha1
+kind: AppProject
+metadata: {name: shop}
+spec:
+  syncWindows: [{kind: deny, schedule: '0 20 * * *', duration: 2h, applications: [c-0*], timeZone: Europe/Berlin}]
+";
+    let strategies = "
+  fleet: {rancherFleet: {maxUnavailable: 20%, schedules: schedule.yaml}}
+  argo: {argoCd: {project: project.yaml}}
+sweep:";
+    let experiment = EXPERIMENT
+        .replace(
+            "uncertainty: {draws: 3}",
+            "startsAt: 2026-03-27 21:57 Europe/Berlin",
+        )
+        .replace(
+            "  fleet: {rancherFleet: {maxUnavailable: 20%}}\nsweep:",
+            &strategies[1..],
+        );
+    let folder = folder_with(&[
+        ("luck.yaml", experiment.as_str()),
+        ("schedule.yaml", schedule),
+        ("project.yaml", project),
+    ]);
+    let at = folder.path();
+    run(at, &["run", "luck.yaml", "--out", "single"]);
+    simulate_shards(at, &["run", "luck.yaml"], 2, 1);
+    run(at, &["merge", "shards", "--out", "merged"]);
+    assert_same(at, "single", "merged");
+    // The copies of the files with windows in the results give the same results.
+    let told = fleetsim(at)
+        .args(["reproduce", "single"])
+        .output()
+        .expect("it runs");
+    let code = told.status.code();
+    assert_eq!(
+        code,
+        Some(0),
+        "{}{}",
+        text(&told.stdout),
+        text(&told.stderr)
+    );
 }
 
 #[test]
