@@ -279,6 +279,10 @@ impl SyncWindows {
                 first = [first, opens].into_iter().flatten().min();
             }
         }
+        if windowed.is_empty() {
+            let count = self.windows.len();
+            return format!("sync windows ({count}): they select no application");
+        }
         let mut line = format!(
             "sync windows ({}): {} of {} ({})",
             self.windows.len(),
