@@ -1,4 +1,4 @@
-//! Exports of Argo CD: applications, clusters, Secrets and an ApplicationSet.
+//! Exports of Argo CD: applications, clusters, Secrets, projects and an ApplicationSet.
 
 #![no_main]
 
@@ -8,5 +8,11 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|text: &str| import(
     text,
     "applications",
-    &["applications", "clusters", "strategy", "namespace"]
+    &[
+        "applications",
+        "clusters",
+        "project",
+        "strategy",
+        "namespace"
+    ]
 ));

@@ -1,4 +1,4 @@
-//! Exports of Rancher Fleet: clusters, cluster groups, a GitRepo and a fleet.yaml.
+//! Exports of Rancher Fleet: clusters, cluster groups, Schedules, a GitRepo and a fleet.yaml.
 
 #![no_main]
 
@@ -8,5 +8,12 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|text: &str| import(
     text,
     "fleet",
-    &["fleet", "groups", "gitrepo", "strategy", "namespace"]
+    &[
+        "fleet",
+        "groups",
+        "gitrepo",
+        "schedules",
+        "strategy",
+        "namespace"
+    ]
 ));

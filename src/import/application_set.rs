@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::argo_clusters::ArgoCluster;
-use super::argo_own::{ApplicationSpec, SetSync};
+use super::argo_own::{ApplicationSpec, SetSync, project_name};
 use super::draft::StrategyFile;
 use super::kinds::{ClientObject, ExportShape};
 use super::strategy::FoundStrategy;
@@ -128,6 +128,12 @@ struct SetTemplate {
 }
 
 impl SetSpec {
+    /// Returns the project of all applications. `None`: it depends on the cluster.
+    pub(super) fn project(&self) -> Option<&str> {
+        let project = project_name(&self.template.spec.project);
+        (!project.contains("{{")).then_some(project)
+    }
+
     /// Returns the set's settings for automatic sync and its timing.
     pub(super) fn sync(&self) -> SetSync<'_> {
         SetSync {

@@ -11,7 +11,9 @@ use super::fleet::check_objects;
 use super::left_out::left_out;
 use super::site;
 use super::target::FleetTarget;
+use super::windows::ProjectMember;
 use crate::document::problem::{OrProblems, Problem, some_of};
+use crate::products::argo_cd::WindowedApplication;
 use crate::scenario::import::object::{KubeObject, OrDefault};
 use crate::scenario::import::objects::ReadObject;
 use crate::world::SiteKind;
@@ -25,6 +27,8 @@ pub(super) struct GeneratedFleet {
     pub(super) targets: Vec<FleetTarget>,
     /// The individual settings of each target's application.
     pub(super) own: Vec<OwnSettings>,
+    /// The exported applications, as sync windows select them. Empty: they were not exported.
+    pub(super) members: Vec<ProjectMember>,
 }
 
 /// The criteria for choosing applications.
@@ -66,18 +70,21 @@ impl ApplicationChoice<'_> {
         }
         let mut targets = self.targets(&owned);
         let mut own = Vec::new();
+        let mut members = Vec::new();
         let mut survey = StateSurvey::default();
         for (application, target) in owned.iter().zip(&mut targets) {
             let cluster = self.known_cluster(application);
             let is_cut_off = cluster.is_some_and(|cluster| cluster.has_failed);
             survey.add(target, application.status.shows(is_cut_off));
             own.push(own_settings(application, &target.name, cluster));
+            members.push(project_member(application, &target.name));
         }
         notes.extend(survey.notes());
         Ok(GeneratedFleet {
             origin: self.file.to_owned(),
             targets,
             own,
+            members,
         })
     }
 
@@ -203,6 +210,25 @@ fn own_settings(
     }
 }
 
+/// Returns an application as sync windows select it. `name`: the name of its target.
+fn project_member(application: &ApplicationObject, name: &str) -> ProjectMember {
+    let ApplicationDestination {
+        server: OrDefault(server),
+        name: OrDefault(cluster),
+        namespace: OrDefault(namespace),
+    } = &*application.spec.destination;
+    ProjectMember {
+        project: argo_own::project_name(&application.spec.project).to_owned(),
+        target: name.to_owned(),
+        application: WindowedApplication {
+            name: application.name().to_owned(),
+            cluster: cluster.clone(),
+            server: Some(server.clone()),
+            namespace: Some(namespace.clone()),
+        },
+    }
+}
+
 /// Returns whether an application belongs to an ApplicationSet, which is always in the application's namespace.
 fn is_owned(application: &ApplicationObject, space: &str, owner: &str) -> bool {
     let own = application.namespace();
@@ -239,6 +265,7 @@ fn destination(application: &ApplicationObject, names: &BTreeMap<String, String>
     let ApplicationDestination {
         server: OrDefault(server),
         name: OrDefault(name),
+        ..
     } = &*application.spec.destination;
     if name.is_empty() {
         names.get(server).unwrap_or(server).clone()

@@ -16,14 +16,16 @@ use super::argo_applications::{ApplicationChoice, ApplicationObject, GeneratedFl
 use super::argo_clusters::{ArgoCluster, ArgoClusterFacts, clusters};
 use super::argo_own::{self, OwnSettings, SetSync, SkippedStatus};
 use super::draft::{ARGO_CD, ARGO_CD_PROPOSAL, ImportedFleet, StrategyDraft, WorkloadDraft};
-use super::kinds::{APPLICATION_SET, APPLICATIONS, ExportShape};
+use super::kinds::{APPLICATION_SET, APPLICATIONS, ExportShape, PROJECTS};
 use super::left_out::left_out;
 use super::offline;
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
+use super::windows::{ProjectFleet, WindowsFile};
 use crate::document::problem::{OrProblems, Source};
 use crate::rollout::argo_cd::proposal::ProposalFile;
+use crate::scenario::import::object::IgnoredPart;
 use crate::scenario::import::objects::objects_of_product;
 use crate::units::counted;
 
@@ -47,6 +49,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         origin,
         targets,
         own,
+        members,
     } = match (&exported, &known) {
         (Some(exported), known) => {
             let choice = ApplicationChoice {
@@ -80,6 +83,17 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         &targets,
         "Argo CD cannot reach their clusters",
     ));
+    read_project(sources.project.as_deref(), texts)?;
+    let windows = ProjectFleet {
+        members: &members,
+        project: set.as_ref().and_then(|set| set.facts.spec.project()),
+        clock: sources.clock,
+    }
+    .windows(texts);
+    read.extend(windows.read);
+    notes.extend(windows.notes);
+    let mut strategy = draft(set, &own, &mut notes);
+    add_windows(windows.file, &mut strategy, &mut notes);
     Ok(ImportedFleet {
         in_words: counted(targets.len(), "application"),
         origin,
@@ -87,11 +101,34 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         left_out: Vec::new(),
         regions,
         cluster_groups: None,
-        strategy: draft(set, &own, &mut notes),
+        strategy,
         workload: WorkloadDraft::default(),
         read,
         notes,
     })
+}
+
+/// Checks that the file has a project, if one is named. `windows` reads it.
+fn read_project(path: Option<&Path>, texts: &mut Texts) -> OrProblems<()> {
+    if let Some(path) = path {
+        let source = texts.read(path, PROJECTS.command)?;
+        PROJECTS.read::<IgnoredPart>(&source)?;
+    }
+    Ok(())
+}
+
+/// Adds sync windows to a strategy, if its product has them.
+fn add_windows(
+    windows: Option<WindowsFile>,
+    strategy: &mut StrategyDraft,
+    notes: &mut Vec<String>,
+) {
+    if strategy.product == ARGO_CD {
+        strategy.windows = windows;
+    } else if windows.is_some() {
+        let note = "left out: the sync windows, which `argoCdProposal` does not simulate";
+        notes.push(note.to_owned());
+    }
 }
 
 /// A file with exported Applications.
@@ -131,6 +168,8 @@ impl<'p> ApplicationExport<'p> {
         if set.is_some_and(|set| set.is_beside_applications) {
             found.others.retain(|kind| kind != "ApplicationSet");
         }
+        // Projects are read from all files.
+        found.others.retain(|kind| kind != "AppProject");
         notes.extend(found.note_on_others(file));
         if let Some(set) = set {
             notes.push(format!(
@@ -229,6 +268,7 @@ fn of_clusters(
         origin: known.file.clone(),
         targets,
         own,
+        members: Vec::new(),
     })
 }
 

@@ -21,6 +21,7 @@ use crate::scenario::import::object::{IgnoredPart, OrDefault};
 #[serde(rename_all = "camelCase")]
 pub(super) struct ApplicationSpec {
     pub(super) destination: OrDefault<ApplicationDestination>,
+    pub(super) project: OrDefault<String>,
     sync_policy: OrDefault<OwnSyncPolicy>,
     source: Option<RevisionSource>,
     sources: OrDefault<Vec<RevisionSource>>,
@@ -32,6 +33,7 @@ pub(super) struct ApplicationSpec {
 pub(super) struct ApplicationDestination {
     pub(super) server: OrDefault<String>,
     pub(super) name: OrDefault<String>,
+    pub(super) namespace: OrDefault<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -99,6 +101,15 @@ impl ApplicationSpec {
         } else {
             revision
         })
+    }
+}
+
+/// Returns the name of an application's project. Source: `GetProject` in `pkg/apis/application/v1alpha1/types.go`.
+pub(super) fn project_name(written: &str) -> &str {
+    if written.is_empty() {
+        "default"
+    } else {
+        written
     }
 }
 

@@ -4,6 +4,7 @@ use super::guess::Guess;
 use super::images::ImportedImage;
 use super::left_out::LeftOut;
 use super::target::FleetTarget;
+use super::windows::WindowsFile;
 use crate::document::problem::Problem;
 use crate::products::fields::DecidingField;
 use crate::world::SiteKind;
@@ -50,6 +51,8 @@ pub(super) struct StrategyDraft {
     pub(super) product: &'static str,
     /// The product's own file.
     pub(super) file: Option<StrategyFile>,
+    /// The windows in which the product updates targets.
+    pub(super) windows: Option<WindowsFile>,
     /// Settings that the run needs and exports do not contain. They are written with the strategy's settings.
     pub(super) guesses: Vec<Guess>,
     /// Lines for the settings that an export contains.
@@ -123,6 +126,7 @@ impl StrategyDraft {
         Self {
             product,
             file: None,
+            windows: None,
             guesses: Vec::new(),
             shown: Vec::new(),
             undecided: Vec::new(),

@@ -12,13 +12,14 @@ use serde_json::json;
 
 use super::draft::{ImportedFleet, StrategyDraft, StrategyFile, WorkloadDraft};
 use super::kinds::{
-    CLUSTER_GROUPS, ClientObject, ExportShape, FLEET_CLUSTERS, FLEET_YAML, GIT_REPO,
+    CLUSTER_GROUPS, ClientObject, ExportShape, FLEET_CLUSTERS, FLEET_YAML, GIT_REPO, SCHEDULES,
 };
 use super::left_out::{LeftOut, left_out};
 use super::offline;
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::{FleetTarget, bad_label};
+use super::windows::ScheduledFleet;
 use crate::document::context::{Context, Document};
 use crate::document::files::Files;
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
@@ -29,7 +30,7 @@ use crate::results::to_json;
 use crate::rollout::rancher_fleet::TargetChoice;
 use crate::scenario::import::git_repo::{GitRepo, fleet_cluster};
 use crate::scenario::import::inventory::{self, ClusterObject, GroupObject, InventoryCluster};
-use crate::scenario::import::object::KubeObject;
+use crate::scenario::import::object::{IgnoredPart, KubeObject};
 use crate::scenario::import::objects::{ReadObject, name_problems};
 use crate::units::counted;
 
@@ -39,7 +40,7 @@ use crate::units::counted;
 /// Returns all problems of the exports.
 pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     let exports = FleetExports::read(sources, texts)?;
-    let read = exports.in_words(sources.cluster_groups.as_deref());
+    let mut read = exports.in_words(sources.cluster_groups.as_deref());
     let FoundClusters {
         source,
         clusters,
@@ -71,8 +72,12 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
                 .to_owned(),
         );
     }
+    let windows = chosen.scheduled(sources).windows(texts)?;
+    read.extend(windows.read);
+    notes.extend(windows.notes);
     let strategy = StrategyDraft {
         file: exports.strategy.map(|found| found.file),
+        windows: windows.file,
         ..StrategyDraft::of("rancherFleet")
     };
     let mut targets = chosen.fleet_targets();
@@ -136,6 +141,9 @@ impl FleetExports {
         if let Some(path) = &sources.git_repo {
             repo = or_collect(texts.read(path, GIT_REPO.command), &mut problems);
         }
+        if let Some(path) = &sources.schedules {
+            or_collect(read_schedules(path, texts), &mut problems);
+        }
         let path = sources.strategy.as_deref();
         let strategy = strategy::read(path, &FLEET_YAML, is_fleet_yaml, "fleet.yaml", texts);
         let strategy = or_collect(strategy, &mut problems).flatten();
@@ -195,8 +203,10 @@ fn is_fleet_yaml(shape: &ExportShape) -> bool {
 
 fn read_clusters(path: &Path, texts: &mut Texts) -> OrProblems<FoundClusters> {
     let source = texts.read(path, FLEET_CLUSTERS.command)?;
-    let read = FLEET_CLUSTERS.read::<ClusterObject>(&source)?;
+    let mut read = FLEET_CLUSTERS.read::<ClusterObject>(&source)?;
     check_objects(&read.found)?;
+    // Schedules are read from all files.
+    read.others.retain(|kind| kind != "Schedule");
     let note_on_others = read.note_on_others(&source.name);
     let mut objects = Vec::new();
     for found in read.found {
@@ -213,6 +223,13 @@ fn read_groups(path: &Path, texts: &mut Texts) -> OrProblems<Vec<GroupObject>> {
     let source = texts.read(path, CLUSTER_GROUPS.command)?;
     let found = CLUSTER_GROUPS.read::<GroupObject>(&source)?.found;
     Ok(found.into_iter().map(|read| read.value).collect())
+}
+
+/// Checks that the file has Schedules. `windows` reads them.
+fn read_schedules(path: &Path, texts: &mut Texts) -> OrProblems<()> {
+    let source = texts.read(path, SCHEDULES.command)?;
+    SCHEDULES.read::<IgnoredPart>(&source)?;
+    Ok(())
 }
 
 /// Checks the names of objects.
@@ -320,6 +337,20 @@ impl<'c> ChosenTargets<'c> {
             reports.push(target.last_seen.as_deref().filter(|_| is_expected));
         }
         reports
+    }
+
+    /// Returns the targets as Schedules select them.
+    fn scheduled(&self, sources: &ImportSources) -> ScheduledFleet<'c> {
+        let mut targets = Vec::new();
+        for cluster in &self.targets {
+            targets.push(fleet_cluster(cluster, &self.groups));
+        }
+        ScheduledFleet {
+            space: self.space,
+            targets,
+            has_groups: sources.cluster_groups.is_some(),
+            clock: sources.clock,
+        }
     }
 
     fn fleet_targets(&self) -> Vec<FleetTarget> {

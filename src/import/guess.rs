@@ -45,6 +45,16 @@ impl Guess {
         )
     }
 
+    /// Guesses when the rollout starts, on which its windows depend.
+    pub(super) fn start_time(start: &str) -> Self {
+        Self::new(
+            "startsAt",
+            start,
+            "inside or outside of the windows",
+            "the date, time and time zone of the start, such as `2026-03-28 22:00 Europe/Berlin`",
+        )
+    }
+
     /// Guesses the number of nodes of each cluster for which it is not given.
     pub(super) fn nodes(place: &str) -> Self {
         Self::new(

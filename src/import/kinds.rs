@@ -85,6 +85,12 @@ pub(super) const GIT_REPO: ExpectedKind = kubernetes(
     FLEET,
     "kubectl get gitrepos.fleet.cattle.io NAME -n NAMESPACE -o yaml",
 );
+pub(super) const SCHEDULES: ExpectedKind = kubernetes(
+    "--schedules",
+    &["Schedule"],
+    FLEET,
+    "kubectl get schedules.fleet.cattle.io -A -o json",
+);
 pub(super) const FLEET_YAML: ExpectedKind = without_kind(STRATEGY, "fleet.yaml");
 pub(super) const MEMBERS: ExpectedKind = kubernetes(
     "--members",
@@ -131,6 +137,13 @@ pub(super) const ARGO_CLUSTERS: ExpectedKind = kubernetes(
     "argocd cluster list -o json",
 )
 .or_without_kind();
+pub(super) const PROJECTS: ExpectedKind = kubernetes(
+    "--project",
+    &["AppProject"],
+    ARGO,
+    "kubectl get appprojects -A -o json",
+)
+.or_without_kind();
 pub(super) const PROCESS: ExpectedKind =
     without_kind("--process", "cf curl /v3/apps/GUID/processes");
 pub(super) const DEPLOYMENT: ExpectedKind =
@@ -141,16 +154,18 @@ pub(super) const NODES: ExpectedKind =
 pub(super) const IMAGE: ExpectedKind = without_kind("--image", "crane manifest IMAGE");
 
 /// The kinds of Kubernetes objects that each option reads.
-const KNOWN: [ExpectedKind; 10] = [
+const KNOWN: [ExpectedKind; 12] = [
     FLEET_CLUSTERS,
     CLUSTER_GROUPS,
     GIT_REPO,
+    SCHEDULES,
     MEMBERS,
     PLACEMENT,
     STAGES,
     APPLICATIONS,
     APPLICATION_SET,
     ARGO_CLUSTERS,
+    PROJECTS,
     NODES,
 ];
 
@@ -178,6 +193,11 @@ impl ExpectedKind {
     /// defaults.
     pub(super) fn may_be_empty(&self) -> bool {
         self.command == "fleet.yaml"
+    }
+
+    /// Returns false if a text has no object of this kind. Cheap, because a text may have 100,000 objects.
+    pub(super) fn may_be_in(&self, text: &str) -> bool {
+        self.may_lack_kind || self.kinds.iter().any(|kind| text.contains(kind))
     }
 
     /// Also accepts objects without a kind, because the product's own client omits it.
@@ -294,6 +314,7 @@ struct SpecNames {
 pub(super) enum ClientObject {
     ArgoApplication,
     ArgoApplicationSet,
+    ArgoProject,
     ArgoCluster,
     ImageIndex,
     ImageInspection,
@@ -346,7 +367,7 @@ const fn known(
 }
 
 /// The objects without the field `kind`. The first entry that matches an object's fields applies.
-static CLIENT_OBJECTS: [KnownObject; 12] = [
+static CLIENT_OBJECTS: [KnownObject; 13] = [
     known(
         ArgoApplication,
         &[&["metadata"], &["spec.destination"]],
@@ -358,6 +379,15 @@ static CLIENT_OBJECTS: [KnownObject; 12] = [
         &[&["metadata"], &["spec.generators"]],
         "ApplicationSet",
         Some(STRATEGY),
+    ),
+    known(
+        ArgoProject,
+        &[
+            &["metadata"],
+            &["spec.syncWindows", "spec.sourceRepos", "spec.destinations"],
+        ],
+        "AppProject",
+        Some("--project"),
     ),
     known(
         ArgoCluster,
@@ -462,7 +492,7 @@ impl ExportShape {
     }
 
     /// Returns whether the object is of an expected kind.
-    fn is_of(&self, expected: &ExpectedKind) -> bool {
+    pub(super) fn is_of(&self, expected: &ExpectedKind) -> bool {
         match self {
             Self::Kubernetes(kind, version) if version.is_empty() => {
                 expected.kinds.contains(&kind.as_str())
@@ -671,6 +701,11 @@ mod tests {
                 r#"{"metadata": {}, "spec": {"destination": {}}}"#,
                 "an Application",
                 Some("--applications"),
+            ),
+            (
+                r#"{"metadata": {}, "spec": {"sourceRepos": ["*"]}}"#,
+                "an AppProject",
+                Some("--project"),
             ),
             (
                 r#"{"server": "x", "config": {}}"#,

@@ -26,6 +26,7 @@
 //! | `pace` | the number of targets that the strategy updates at a time |
 //! | `page` | the text of `experiment.yaml` |
 //! | `folder` | the output folder, published as a whole |
+//! | `windows` | Fleet's Schedules, and the sync windows of Argo CD's projects |
 //! | `summary` | the summary on the terminal |
 
 mod application_set;
@@ -54,6 +55,7 @@ pub(crate) mod sources;
 mod strategy;
 mod summary;
 mod target;
+mod windows;
 
 use std::path::Path as FsPath;
 use std::sync::Arc;
@@ -117,7 +119,7 @@ pub fn import(
         warnings,
         note,
         undecided,
-    } = write_strategy(&staged, &draft.fleet.strategy, names.strategy.as_deref())?;
+    } = write_strategy(&staged, &draft.fleet.strategy, &names)?;
     if !undecided.is_empty() {
         let text = page::without_acceptance(&text);
         staged.write("experiment.yaml", text.as_bytes())?;
@@ -191,16 +193,27 @@ struct CheckedStrategy {
 fn write_strategy(
     staged: &ExperimentFolder,
     strategy: &StrategyDraft,
-    name: Option<&str>,
+    names: &FileNames,
 ) -> Result<CheckedStrategy, ImportError> {
-    let (Some(file), Some(name)) = (strategy.file.as_ref(), name) else {
+    let windows = strategy.windows.as_ref().zip(names.windows.as_deref());
+    if let Some((file, name)) = windows {
+        staged.write(name, file.text.as_bytes())?;
+    }
+    let origin_of_windows = |written: &str| {
+        let (file, _) = windows.filter(|(_, name)| *name == written)?;
+        Some(file.origin.clone())
+    };
+    let (Some(file), Some(name)) = (strategy.file.as_ref(), names.strategy.as_deref()) else {
         return Ok(CheckedStrategy {
-            warnings: without_accepted(staged.check(|_| None)?.warnings, strategy),
+            warnings: without_accepted(staged.check(origin_of_windows)?.warnings, strategy),
             note: None,
             undecided: undecided_problems(strategy),
         });
     };
-    let origin = |written: &str| (written == name).then(|| file.origin.clone());
+    let origin = |written: &str| match written == name {
+        true => Some(file.origin.clone()),
+        false => origin_of_windows(written),
+    };
     staged.write(name, file.text.as_bytes())?;
     // Notes about the terms in the user's file cannot be derived from the copy.
     let mut warnings = staged.check(origin)?.notes;
@@ -357,6 +370,8 @@ fn given_options(sources: &ImportSources) -> Vec<ProductOption> {
     let further = [
         ("--gitrepo", sources.git_repo.is_some(), Fleet),
         ("--cluster-groups", sources.cluster_groups.is_some(), Fleet),
+        ("--schedules", sources.schedules.is_some(), Fleet),
+        ("--project", sources.project.is_some(), ArgoCd),
         ("--placement", sources.placement.is_some(), KubeFleet),
         ("--deployment", sources.deployment.is_some(), CloudFoundry),
         ("--app", sources.app.is_some(), CloudFoundry),
@@ -478,7 +493,15 @@ fn file_names(draft: &ExperimentDraft) -> FileNames {
         }
         images.push(ImageNames { new, previous });
     }
-    FileNames { strategy, images }
+    let mut windows = None;
+    if let Some(file) = &draft.fleet.strategy.windows {
+        windows = Some(own_name(file.name, file.name, &mut taken));
+    }
+    FileNames {
+        strategy,
+        images,
+        windows,
+    }
 }
 
 /// Returns an unused name for a file, and marks it as used. `default`: the name if the file's own name is meaningless.

@@ -43,6 +43,7 @@ const WIDTH: usize = 113;
 pub(super) struct FileNames {
     pub(super) strategy: Option<String>,
     pub(super) images: Vec<ImageNames>,
+    pub(super) windows: Option<String>,
 }
 
 /// File names for one image.
@@ -63,6 +64,7 @@ impl FileNames {
             names.extend(image.previous.as_deref());
         }
         names.extend(self.strategy.as_deref());
+        names.extend(self.windows.as_deref());
         names
     }
 }
@@ -176,6 +178,15 @@ fn head(page: &mut Page, draft: &ExperimentDraft, name: &str, files: &FileNames)
             0,
             &format!("horizon: {horizon}  # the strategy itself waits for a part of it"),
         );
+    }
+    if let Some(windows) = &draft.fleet.strategy.windows {
+        let guess = Guess::start_time(&windows.start);
+        page.comment(
+            0,
+            "The windows of the strategy have dates and times, so the answer depends on the start. It is in UTC, unless \
+             a time zone follows.",
+        );
+        page.needed_guess(0, &assignment(&guess), guess);
     }
     page.blank();
 }
@@ -389,6 +400,7 @@ fn own_strategy(
     also: Option<&str>,
 ) {
     let is_empty = files.strategy.is_none()
+        && files.windows.is_none()
         && strategy.guesses.is_empty()
         && strategy.shown.is_empty()
         && strategy.of_app.is_empty()
@@ -403,6 +415,9 @@ fn own_strategy(
         if strategy.product == ARGO_CD {
             page.line(6, "generate: false  # the table has the applications");
         }
+    }
+    if let (Some(windows), Some(name)) = (&strategy.windows, &files.windows) {
+        page.line(6, &format!("{}: {}", windows.setting, quoted(name)));
     }
     let of_app = names_to_accept(strategy.of_app.iter().map(|found| &found.field));
     if !of_app.is_empty() {

@@ -2,8 +2,8 @@
 //!
 //! Unlike a field of a strategy's file, such a field cannot be accepted by name, because `clusters.csv` has no column
 //! for it. The import therefore reports each such field once, with the objects that have it. Objects that no option
-//! reads, such as schedules and overrides, are checked in the same way. Left out: Applications and the Secrets of
-//! clusters, which `argo_cd` reads, and strategies.
+//! reads, such as overrides, are checked in the same way. Left out: Applications and the Secrets of clusters, which
+//! `argo_cd` reads, windows, which `windows` reads, and strategies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -56,41 +56,6 @@ pub(super) fn notes(texts: &Texts) -> Vec<String> {
     let mut notes = Vec::new();
     for source in texts.sources() {
         notes.extend(notes_on(source));
-        notes.extend(notes_on_windows(source));
-    }
-    notes
-}
-
-/// Kinds of objects with windows, and the strategy setting that names a file with such objects.
-const WINDOWS: [(&str, &str); 2] = [
-    ("Schedule", "`schedules` of rancherFleet"),
-    ("AppProject", "`project` of argoCd"),
-];
-
-/// The notes on windows that an import does not take over.
-fn notes_on_windows(source: &Arc<Source>) -> Vec<String> {
-    let mut notes = Vec::new();
-    for (kind, setting) in WINDOWS {
-        if !source.text.contains(kind) {
-            continue;
-        }
-        let mut names = Vec::new();
-        for object in objects_of_product(source).unwrap_or_default() {
-            let json = object.to_json();
-            let has_windows = kind == "Schedule" || json["spec"]["syncWindows"].is_array();
-            if json["kind"] == kind && has_windows {
-                let name = json["metadata"]["name"].as_str().unwrap_or_default();
-                names.push(name.to_owned());
-            }
-        }
-        if !names.is_empty() {
-            notes.push(format!(
-                "{}: the windows of {kind} {} are not imported: name a file with them in {setting}, and give \
-                 `startsAt` a date",
-                source.name,
-                some_of(&names)
-            ));
-        }
     }
     notes
 }

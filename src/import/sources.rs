@@ -32,6 +32,9 @@ pub struct ImportSources {
     /// Cluster groups: `kubectl get clustergroups.fleet.cattle.io -A -o json`
     #[arg(long, value_name = "FILE", help_heading = "Rancher Fleet")]
     pub cluster_groups: Option<PathBuf>,
+    /// Schedules: `kubectl get schedules.fleet.cattle.io -A -o json`; those in other files are read as well
+    #[arg(long, value_name = "FILE", help_heading = "Rancher Fleet")]
+    pub schedules: Option<PathBuf>,
     /// KubeFleet's members: `kubectl get memberclusters -o json`
     #[arg(long, value_name = "FILE", help_heading = "KubeFleet")]
     pub members: Option<PathBuf>,
@@ -45,6 +48,9 @@ pub struct ImportSources {
     /// Argo CD's clusters: `argocd cluster list -o json`, or the Secrets that declare them
     #[arg(long, value_name = "FILE", help_heading = "Argo CD")]
     pub clusters: Option<PathBuf>,
+    /// Projects, for their sync windows: `kubectl get appprojects -A -o json`; those in other files are read as well
+    #[arg(long, value_name = "FILE", help_heading = "Argo CD")]
+    pub project: Option<PathBuf>,
     /// An app's processes: `cf curl /v3/apps/GUID/processes`
     #[arg(long, value_name = "FILE", help_heading = "Cloud Foundry")]
     pub process: Option<PathBuf>,

@@ -108,6 +108,13 @@ fn nothing_is_written_when_one_of_several_inputs_is_wrong() {
     assert_eq!(left, ["clusters.json", "v2.json"]);
 }
 
+const SCHEDULE: &str = r#"{"kind": "Schedule", "apiVersion": "fleet.cattle.io/v1alpha1",
+  "metadata": {"name": "s", "namespace": "fleet-default"}, "spec": {"schedule": "0 0 22 * * ?", "duration": "2h",
+  "location": "UTC", "targets": {"clusters": [{"clusterSelector": {"matchLabels": {"env": "prod"}}}]}}}"#;
+
+const PROJECT: &str = r#"{"kind": "AppProject", "apiVersion": "argoproj.io/v1alpha1", "metadata": {"name": "default"},
+  "spec": {"syncWindows": [{"kind": "deny", "schedule": "0 18 * * *", "duration": "1h", "clusters": ["https://x"]}]}}"#;
+
 const MEMBERS: &str = r#"{"kind": "List", "items": [{"apiVersion": "cluster.kubernetes-fleet.io/v1", "kind": "MemberCluster",
   "metadata": {"name": "m", "labels": {"a": "b"}}, "spec": {"taints": [{"key": "x", "effect": "NoSchedule"}]},
   "status": {"conditions": [{"type": "Joined", "status": "True"}], "properties": {"p": {"value": "3"}}}}]}"#;
@@ -155,6 +162,7 @@ fn exports() -> Vec<(ImportSources, Vec<(&'static str, &'static str)>)> {
         images: vec!["image".into()],
         fleet: file("fleet"),
         nodes: file("nodes"),
+        schedules: file("schedules"),
         ..none.clone()
     };
     let members = ImportSources {
@@ -165,6 +173,7 @@ fn exports() -> Vec<(ImportSources, Vec<(&'static str, &'static str)>)> {
     let applications = ImportSources {
         applications: file("apps"),
         strategy: file("set"),
+        project: file("project"),
         ..none.clone()
     };
     let clusters = ImportSources {
@@ -180,13 +189,21 @@ fn exports() -> Vec<(ImportSources, Vec<(&'static str, &'static str)>)> {
     vec![
         (
             fleet,
-            vec![("fleet", FLEET), ("image", IMAGE), ("nodes", NODES)],
+            vec![
+                ("fleet", FLEET),
+                ("image", IMAGE),
+                ("nodes", NODES),
+                ("schedules", SCHEDULE),
+            ],
         ),
         (
             members,
             vec![("members", MEMBERS), ("placement", PLACEMENT)],
         ),
-        (applications, vec![("apps", APPLICATIONS), ("set", SET)]),
+        (
+            applications,
+            vec![("apps", APPLICATIONS), ("set", SET), ("project", PROJECT)],
+        ),
         (clusters, vec![("secrets", SECRETS), ("set", SET)]),
         (
             process,
@@ -201,6 +218,8 @@ fn the_exports_that_the_tests_use_are_valid() {
         let draft = draft(&sources, Texts::of(&files));
         let draft = draft.unwrap_or_else(|problems| panic!("{files:?}: {problems:?}"));
         assert!(!draft.fleet.targets.is_empty(), "{files:?}");
+        let has_windows = draft.fleet.strategy.windows.is_some();
+        assert_eq!(has_windows, files.len() > 2, "{files:?}");
     }
 }
 
@@ -221,7 +240,7 @@ proptest! {
     #[test]
     fn a_damaged_export_is_read_or_refused_with_an_error(
         which in 0_usize..5,
-        file in 0_usize..3,
+        file in 0_usize..4,
         from in 0_usize..2000,
         length in 0_usize..40,
         by in prop::sample::select(vec!["", "null", "[]", "{}", "\"", "0", "-1", "1e99", "true", "\u{0}", "\n---\n", "é", "{{", "a: b"]),

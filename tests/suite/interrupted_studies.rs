@@ -101,6 +101,48 @@ fn a_killed_study_resumes_and_ends_with_the_same_bytes() {
     );
 }
 
+/// Three clusters are outside of their window for the first ten minutes.
+#[test]
+fn a_killed_study_with_windows_resumes_with_the_same_bytes() {
+    let windows = "
+apiVersion: fleet.cattle.io/v1alpha1
+kind: Schedule
+metadata: {name: evenings, namespace: fleet-default}
+spec:
+  schedule: '0 0 18 * * ?'
+  duration: 6h
+  location: Europe/Berlin
+  targets: {clusters: [{clusterName: store-07}, {clusterName: store-11}, {clusterName: store-23}]}
+";
+    let text = EXPERIMENT
+        .replace(
+            "seed: 7",
+            "seed: 7\nstartsAt: 2026-03-27 17:50 Europe/Berlin",
+        )
+        .replace(
+            "maxUnavailable: 10%",
+            "maxUnavailable: 10%, schedules: windows.yaml",
+        );
+    let folder = folder_with(&[("experiment.yaml", &text), ("windows.yaml", windows)]);
+    let at = folder.path();
+    let mut killed = study(at, "out").spawn().expect("started");
+    until_some_runs_are_kept(at, "out", &mut killed);
+    killed.kill().expect("killed");
+    killed.wait().expect("dead");
+    let (code, stderr) = finished(study(at, "out"));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(
+        stderr.contains("resuming an unfinished study with "),
+        "{stderr}"
+    );
+    let (code, stderr) = finished(study(at, "never-interrupted"));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(
+        contents(&at.join("out")) == contents(&at.join("never-interrupted")),
+        "the same bytes"
+    );
+}
+
 #[test]
 fn only_changed_values_of_the_experiment_discard_saved_runs() {
     let folder = experiment();

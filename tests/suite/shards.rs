@@ -150,6 +150,60 @@ fn the_merged_folder_has_the_bytes_of_a_single_run() {
     assert_same(at, "single", "merged");
 }
 
+/// Clusters of each product are outside of a window for the first three minutes.
+#[test]
+fn the_merged_folder_of_rollouts_with_windows_has_the_bytes_of_a_single_run() {
+    let schedule = "
+apiVersion: fleet.cattle.io/v1alpha1
+kind: Schedule
+metadata: {name: nights, namespace: fleet-default}
+spec: {schedule: '0 0 22 * * ?', duration: 2h, location: Europe/Berlin, targets: {clusters: [{clusterName: c-03}]}}
+";
+    let project = "
+apiVersion: argoproj.io/v1alpha1
+kind: AppProject
+metadata: {name: shop}
+spec:
+  syncWindows: [{kind: deny, schedule: '0 20 * * *', duration: 2h, applications: [c-0*], timeZone: Europe/Berlin}]
+";
+    let strategies = "
+  fleet: {rancherFleet: {maxUnavailable: 20%, schedules: schedule.yaml}}
+  argo: {argoCd: {project: project.yaml}}
+sweep:";
+    let experiment = EXPERIMENT
+        .replace(
+            "uncertainty: {draws: 3}",
+            "startsAt: 2026-03-27 21:57 Europe/Berlin",
+        )
+        .replace(
+            "  fleet: {rancherFleet: {maxUnavailable: 20%}}\nsweep:",
+            &strategies[1..],
+        );
+    let folder = folder_with(&[
+        ("luck.yaml", experiment.as_str()),
+        ("schedule.yaml", schedule),
+        ("project.yaml", project),
+    ]);
+    let at = folder.path();
+    run(at, &["run", "luck.yaml", "--out", "single"]);
+    simulate_shards(at, &["run", "luck.yaml"], 2, 1);
+    run(at, &["merge", "shards", "--out", "merged"]);
+    assert_same(at, "single", "merged");
+    // The copies of the files with windows in the results give the same results.
+    let told = fleetsim(at)
+        .args(["reproduce", "single"])
+        .output()
+        .expect("it runs");
+    let code = told.status.code();
+    assert_eq!(
+        code,
+        Some(0),
+        "{}{}",
+        text(&told.stdout),
+        text(&told.stderr)
+    );
+}
+
 #[test]
 fn any_number_of_shards_gives_the_records_of_a_single_run() {
     let folder = experiment(EXPERIMENT);

@@ -43,6 +43,7 @@ pub use exceptions::{ApplicationExceptions, KeptStatus};
 pub use proposal::{ArgoCdProposal, GeneratedLabels};
 pub use settings::{ApplicationControllerSettings, Sharding};
 pub use sync_windows::SyncWindows;
+pub(crate) use sync_windows::{ExportedWindow, WindowedApplication};
 pub(crate) use targets::follows_commits;
 
 /// The part of an application's template that names the new release.

@@ -74,14 +74,14 @@ struct SyncWindowFields {
 
 /// The properties of an application by which windows select it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WindowedApplication {
-    pub(super) name: String,
+pub(crate) struct WindowedApplication {
+    pub(crate) name: String,
     /// The destination's name. Empty: the destination is given by its address.
-    pub(super) cluster: String,
-    /// The destination is given by an address, which the simulation does not know.
-    pub(super) has_server: bool,
+    pub(crate) cluster: String,
+    /// The destination's address. Empty: the destination has none. `None`: it has one, and nothing here knows it.
+    pub(crate) server: Option<String>,
     /// The destination's namespace. `None`: the simulation does not know it.
-    pub(super) namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
 }
 
 impl ArgoCdStrategy {
@@ -114,11 +114,26 @@ impl ArgoCdStrategy {
                 } else {
                     cluster.name.clone()
                 },
-                has_server,
+                server: (!has_server).then(String::new),
                 namespace: namespace.clone(),
             });
         }
         windowed
+    }
+}
+
+/// A window of an exported project, whose applications have known destinations.
+pub(crate) struct ExportedWindow(SyncWindowFields);
+
+impl ExportedWindow {
+    /// Reads a window. `None`: it has a field of a wrong type.
+    pub(crate) fn read(window: &serde_json::Value) -> Option<Self> {
+        serde_json::from_value(window.clone()).ok().map(Self)
+    }
+
+    /// Whether the window is of an application, whose address and namespace are known.
+    pub(crate) fn is_of(&self, application: &WindowedApplication) -> bool {
+        is_of(&self.0, application).unwrap_or(true)
     }
 }
 
@@ -265,6 +280,10 @@ impl SyncWindows {
                 let opens = run.opens_after(index, SimTime::ZERO);
                 first = [first, opens].into_iter().flatten().min();
             }
+        }
+        if windowed.is_empty() {
+            let count = self.windows.len();
+            return format!("sync windows ({count}): they select no application");
         }
         let mut line = format!(
             "sync windows ({}): {} of {} ({})",
@@ -509,12 +528,13 @@ fn matches_cluster(
     application: &WindowedApplication,
 ) -> Result<bool, WindowProblem> {
     for pattern in &window.clusters {
-        let is_name = !application.cluster.is_empty();
-        if pattern == "*" || is_name && glob_matches(pattern, &application.cluster) {
+        let server = application.server.as_deref().unwrap_or_default();
+        let mut known = [application.cluster.as_str(), server].into_iter();
+        if pattern == "*" || known.any(|known| !known.is_empty() && glob_matches(pattern, known)) {
             return Ok(true);
         }
     }
-    if application.has_server {
+    if application.server.is_none() {
         return Err(WindowProblem {
             field: "clusters",
             message: format!(

@@ -243,6 +243,10 @@ impl FleetSchedules {
         for schedule in &self.schedules {
             schedules.push(schedule.name.clone());
         }
+        if scheduled.is_empty() {
+            let schedules = first_names(&schedules);
+            return format!("schedules ({schedules}): they select no cluster");
+        }
         let mut line = format!(
             "schedules ({}): {} of {} ({})",
             first_names(&schedules),

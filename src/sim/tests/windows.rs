@@ -351,6 +351,32 @@ fn a_blocked_operation_keeps_its_row_and_continues_when_the_window_ends() {
     assert_applied(&record, "c-1", 0.0, 60.0);
 }
 
+/// The Application shows the product's message from the first look, two hours before the window ends, until the sync
+/// succeeds.
+#[test]
+fn a_blocked_operation_shows_the_products_message() {
+    let deny = "- {kind: deny, schedule: '0 18 * * *', duration: 4h, clusters: [c-1], timeZone: Europe/Berlin}";
+    let mut story = argo_cd("2026-03-27 20:00 Europe/Berlin", deny);
+    story.strategy = ROLLING;
+    let record = story.play();
+    let mut shown = Vec::new();
+    for row in &record.statuses {
+        if row.condition == "operationState" {
+            shown.push((
+                row.object.as_str(),
+                row.status.as_str(),
+                row.message.as_str(),
+            ));
+        }
+    }
+    let blocked = "Sync operation blocked by sync window";
+    let expected = [
+        ("Application/c-1", "Running", blocked),
+        ("Application/c-1", "Succeeded", ""),
+    ];
+    assert_eq!(shown, expected);
+}
+
 #[test]
 fn a_window_after_the_horizon_is_named_with_the_products_message() {
     let allow = "- {kind: allow, schedule: '0 22 * * fri', duration: 2h, applications: ['*']}";

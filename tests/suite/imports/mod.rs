@@ -8,6 +8,7 @@ mod scope;
 mod sources;
 mod undecided;
 mod ways;
+mod windows;
 
 use std::fs;
 use std::path::Path;

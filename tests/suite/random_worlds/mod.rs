@@ -12,6 +12,7 @@ mod luck;
 mod products;
 mod strategies;
 mod unbinding_limits;
+mod windows;
 mod world;
 mod zero_times;
 
@@ -54,6 +55,7 @@ fn variant(seed: u64, product: Product) -> Variant {
     let mut extras = Luck(Streams::new(seed, 0).stream("random world", "extras"));
     let mut collector = Luck(Streams::new(seed, 0).stream("random world", "collector"));
     let mut failures = Luck(Streams::new(seed, 0).stream("random world", "applies"));
+    let mut opening = Luck(Streams::new(seed, 0).stream("random world", "windows"));
     let (mut world, mut platform) = world::world(&mut luck, &mut extras, &mut faults);
     let after = SimDuration::from_secs(u64::from(collector.number(0, 20)));
     world.node.runtime.collect_after = collector.chance(0.3).then_some(after);
@@ -72,6 +74,7 @@ fn variant(seed: u64, product: Product) -> Variant {
         file_notes: Vec::new(),
     };
     scenario.strategy = product.strategy(&mut luck, &scenario);
+    windows::add(&mut opening, &mut scenario);
     Variant {
         label: "random".to_owned(),
         strategy: "random".to_owned(),
@@ -86,6 +89,7 @@ fn variant(seed: u64, product: Product) -> Variant {
 struct CheckedRun {
     record: RunRecord,
     failed_applies: u64,
+    has_windows: bool,
 }
 
 /// Runs one experiment and checks its invariants.
@@ -129,6 +133,7 @@ fn check(seed: u64, product: Product) -> CheckedRun {
     CheckedRun {
         record,
         failed_applies,
+        has_windows: windows::has_some(&variant.scenario),
     }
 }
 
@@ -254,16 +259,21 @@ fn invariants_hold_in_random_runs() {
     let mut outcomes: BTreeMap<(Product, String), usize> = BTreeMap::new();
     let mut failed = Vec::new();
     let mut outlived: BTreeMap<Product, usize> = BTreeMap::new();
+    let mut through_windows: BTreeMap<Product, usize> = BTreeMap::new();
     for ((seed, product), result) in runs.into_iter().zip(checked) {
         match result {
             Ok(CheckedRun {
                 record,
                 failed_applies,
+                has_windows,
             }) => {
                 let outcome = format!("{:?}", record.run.outcome);
                 let is_complete = record.run.outcome == RunOutcome::Complete;
                 if is_complete && failed_applies > 0 {
                     *outlived.entry(product).or_default() += 1;
+                }
+                if is_complete && has_windows {
+                    *through_windows.entry(product).or_default() += 1;
                 }
                 *outcomes.entry((product, outcome)).or_default() += 1;
             }
@@ -287,6 +297,10 @@ fn invariants_hold_in_random_runs() {
                 seen >= 2,
                 "{seen} rollouts of {product:?} outlive a failed apply"
             );
+        }
+        for product in [Product::FleetOrBaseline, Product::ArgoCd] {
+            let seen = through_windows.get(&product).copied().unwrap_or_default();
+            assert!(seen >= 2, "{seen} rollouts of {product:?} with windows end");
         }
         for product in Product::ALL {
             for outcome in ["Complete", "Stalled"] {

@@ -85,8 +85,8 @@ pub use template::{OpenExpression, TemplateCluster};
 pub use triggers::{ERROR_REQUEUE, queues_pass};
 pub use version::ArgoCdVersion;
 pub use view::{
-    Application, ApplicationAction, ApplicationView, AutoSync, Generated, Health, Operation,
-    OperationMessage, OperationPhase, OperationState, Spec, SyncStatus,
+    Application, ApplicationAction, ApplicationView, AutoSync, BLOCKED_BY_WINDOW, Generated,
+    Health, Operation, OperationMessage, OperationPhase, OperationState, Spec, SyncStatus,
 };
 
 /// The controller of one ApplicationSet, with the rows and the conditions in the set's status.

@@ -145,20 +145,30 @@ pub enum OperationPhase {
     Error,
 }
 
-/// `status.operationState.message` of an operation after a failed attempt.
+/// `status.operationState.message` of an operation that has failed or is blocked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct OperationMessage {
-    /// The reason why the last attempt failed, or why the operation was ended.
-    pub failure: &'static str,
-    /// Number of attempts after the first.
-    pub retries: u32,
+pub enum OperationMessage {
+    /// An attempt has failed, or the operation was ended.
+    Failure {
+        /// Why the last attempt failed, or why the operation was ended.
+        failure: &'static str,
+        /// Attempts after the first.
+        retries: u32,
+    },
+    /// A sync window blocks the operation.
+    Blocked,
 }
+
+/// Source: `SyncAppState` in `controller/sync.go`.
+pub const BLOCKED_BY_WINDOW: &str = "Sync operation blocked by sync window";
 
 impl OperationMessage {
     /// Returns the message of an operation in this phase, without the time of the next attempt. Source:
     /// `processRequestedAppOperation` in `controller/appcontroller.go`.
     pub fn text(&self, phase: OperationPhase) -> String {
-        let Self { failure, retries } = self;
+        let Self::Failure { failure, retries } = self else {
+            return BLOCKED_BY_WINDOW.to_owned();
+        };
         match (phase, retries) {
             (OperationPhase::Running, _) => format!("{failure}. Retrying attempt #{retries}"),
             (_, 0) => (*failure).to_owned(),

@@ -76,7 +76,7 @@ impl ApplicationController {
             return;
         };
         tracked.failure = Some(failure_message(failure));
-        self.ever_failed.insert(application);
+        self.with_messages.insert(application);
         if attempt == Attempt::Applying {
             self.free_processor(application, attempt, now, plane);
         }
@@ -106,7 +106,7 @@ impl ApplicationController {
         let failure = tracked
             .failure
             .filter(|_| phase != OperationPhase::Succeeded)?;
-        Some(OperationMessage {
+        Some(OperationMessage::Failure {
             failure,
             retries: tracked.failed,
         })
@@ -146,14 +146,14 @@ impl ApplicationController {
                 || !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
     }
 
-    /// Returns the conditions of all Applications whose operation has failed at least once.
+    /// What the Applications show of their operations, once one has failed or was blocked.
     pub(in super::super) fn conditions(
         &self,
         set: &[ApplicationView],
         scheduler: &ArgoCd,
     ) -> Vec<ObjectCondition> {
         let mut shown = Vec::new();
-        for &application in &self.ever_failed {
+        for &application in &self.with_messages {
             let object = format!("Application/{}", scheduler.name(application));
             let live = set[application].live.as_ref();
             shown.push(
@@ -235,7 +235,7 @@ impl ApplicationController {
         waiting.retain(|other| *other != application);
         let tracked = &mut self.applications[application];
         tracked.failure = Some(TIMED_OUT);
-        self.ever_failed.insert(application);
+        self.with_messages.insert(application);
         self.operation_ends(application, OperationPhase::Failed, now, plane);
     }
 }

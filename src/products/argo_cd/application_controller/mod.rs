@@ -291,8 +291,9 @@ pub(super) struct ApplicationController {
     refreshes: Vec<(SimTime, usize)>,
     /// Announces a commit to applications before their periodic refreshes. `None`: there is no webhook.
     webhook: Option<WebhookHandler>,
-    /// Applications with an operation that has failed in a cluster that responds, or that was ended.
-    ever_failed: BTreeSet<usize>,
+    /// Applications of which an operation has failed in a cluster that answers, was ended, or was blocked by a sync
+    /// window.
+    with_messages: BTreeSet<usize>,
     /// The last time at which a changed sync status or health was seen.
     pub(super) shown_at: Option<SimTime>,
 }
@@ -344,7 +345,7 @@ impl ApplicationController {
                 "application controller",
             ),
             watch_delay: run.control_loop.watch_delay,
-            ever_failed: BTreeSet::new(),
+            with_messages: BTreeSet::new(),
             shown_at: None,
         }
     }

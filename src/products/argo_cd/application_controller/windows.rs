@@ -1,14 +1,16 @@
 //! Syncs that wait for a sync window during a run.
 //!
 //! `sync_windows.rs` has the rules and their source. An application that may sync by itself and is blocked waits for
-//! its first refresh in an open window. A blocked operation is Running without a processor, and the product checks it
-//! every 30 s. Checks that find it still blocked change nothing and are not simulated. Afterwards the operation waits
-//! for a processor like any other.
+//! its first refresh in an open window. A blocked operation is Running without a processor, and is looked at every 30
+//! s; the looks at which it is still blocked change nothing and are left out. Then it waits for a processor like any
+//! other. Left out: an operation that `--sync-timeout` ends while it is blocked; it is Terminating until the window
+//! opens in the product, and Failed at once here.
 
 use super::super::refresh::next_refresh;
 use super::super::sync_windows::StatusStart;
-use super::{ApplicationController, ApplicationStep};
+use super::{ApplicationController, ApplicationStep, StatusPatch};
 use crate::control_plane::Plane;
+use crate::rollout::argo_cd::{BLOCKED_BY_WINDOW, OperationMessage};
 use crate::units::{SimDuration, SimTime};
 
 /// Interval between two checks of an operation in progress. Source: `appOperationMaxRequeueInterval` in
@@ -29,7 +31,7 @@ impl WindowWait {
     pub(in super::super) const fn message(self) -> &'static str {
         match self {
             Self::Comparison => "Sync prevented by sync window",
-            Self::Operation => "Sync operation blocked by sync window",
+            Self::Operation => BLOCKED_BY_WINDOW,
         }
     }
 }
@@ -54,12 +56,23 @@ impl ApplicationController {
             return true;
         }
         tracked.window_wait = Some(WindowWait::Operation);
+        self.shows_block(application, now, plane);
         self.shard(application).operations.taken -= 1;
         if let Some(at) = self.windows.next_look(application, now, LOOK) {
             self.agenda
                 .add(at, (application, ApplicationStep::Unblocked), plane);
         }
         false
+    }
+
+    /// Writes the message of a blocked operation. It stays until the operation ends, or fails an attempt.
+    fn shows_block(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        self.with_messages.insert(application);
+        if let Some(state) = self.applications[application].state {
+            let message = Some(OperationMessage::Blocked);
+            let patch = StatusPatch::Operation(state, message, false);
+            self.patch(application, patch, now, plane);
+        }
     }
 
     /// Returns whether automated sync of an application may begin an operation. If it may not, a later refresh checks
