@@ -44,19 +44,31 @@ struct AllReplicates<'s> {
 }
 
 impl AllReplicates<'_> {
-    /// Returns the candidate with the smallest objective among those that meet all limits. In a tie, the first one is
-    /// returned.
+    /// Returns the candidate with the smallest objective among those that meet all limits and leave the fewest targets
+    /// behind. In a tie, the first one is returned.
     fn best(&self) -> Option<usize> {
         let mut best = None;
-        for candidate in 0..self.race.variants.len() {
-            if !self.meets_limits(candidate) {
-                continue;
-            }
+        for candidate in self.eligible() {
             if best.is_none_or(|best| self.objective(candidate) < self.objective(best)) {
                 best = Some(candidate);
             }
         }
         best
+    }
+
+    /// Returns the candidates that meet all limits and leave the fewest targets behind.
+    fn eligible(&self) -> Vec<usize> {
+        let mut eligible: Vec<usize> = (0..self.race.variants.len()).collect();
+        eligible.retain(|&candidate| self.meets_limits(candidate));
+        let fewest = eligible.iter().map(|&candidate| self.left(candidate)).min();
+        eligible.retain(|&candidate| Some(self.left(candidate)) == fewest);
+        eligible
+    }
+
+    /// Returns how many targets the runs of a candidate leave behind in all.
+    fn left(&self, candidate: usize) -> u64 {
+        let rows = self.rows(candidate).iter();
+        rows.map(|row| self.task.left(row)).sum()
     }
 
     /// Returns whether the search's answer meets the limits and equals the best candidate within the zone of
@@ -68,7 +80,7 @@ impl AllReplicates<'_> {
             (Some(best), Some(planned)) => {
                 let least = self.objective(best);
                 let most = least + least.abs() * self.task.plan.indifference;
-                self.meets_limits(planned) && self.objective(planned) <= most
+                self.eligible().contains(&planned) && self.objective(planned) <= most
             }
             (None, None) => true,
             _ => false,

@@ -15,8 +15,8 @@ use crate::results::Statistic;
 pub(super) struct Winner<'a> {
     /// The label of the strategy's best variant.
     pub(super) variant: &'a String,
-    /// The mean number of targets that its runs leave on the old version.
-    pub(super) left: f64,
+    /// The number of targets that each run leaves behind, beyond those that the experiment allows.
+    pub(super) left: Vec<u64>,
     /// The objective of each run.
     pub(super) values: Vec<f64>,
     /// The value of the setting that is the objective. `None`: the objective is a measure.
@@ -33,6 +33,11 @@ pub(super) struct BestAnswer<'a> {
 }
 
 impl Winner<'_> {
+    /// Returns how many targets the first `runs` runs leave behind in all.
+    fn left_in(&self, runs: usize) -> u64 {
+        self.left[..runs].iter().sum()
+    }
+
     /// Returns whether this winner has the smaller statistic over common replicates, or the smaller setting.
     fn is_better(&self, other: &Self, over: Statistic) -> bool {
         if let (Some(own), Some(other)) = (self.setting, other.setting) {
@@ -67,14 +72,14 @@ impl Winner<'_> {
     }
 }
 
-/// The winners that leave the fewest targets behind.
+/// The winners that leave the fewest targets behind in the replicates that all of them have.
 fn with_fewest_left<'w, 'a>(winners: &'w [Winner<'a>]) -> Vec<&'w Winner<'a>> {
-    let left = winners.iter().map(|winner| winner.left);
-    let fewest = left.fold(f64::INFINITY, f64::min);
-    winners
-        .iter()
-        .filter(|winner| winner.left <= fewest)
-        .collect()
+    let shared = winners.iter().map(|winner| winner.left.len()).min();
+    let shared = shared.unwrap_or(0);
+    let fewest = winners.iter().map(|winner| winner.left_in(shared)).min();
+    let mut best: Vec<&Winner<'a>> = winners.iter().collect();
+    best.retain(|winner| Some(winner.left_in(shared)) == fewest);
+    best
 }
 
 /// The best of the winners: a strategy that leaves more targets behind than another is not, however fast it is.
@@ -122,7 +127,7 @@ mod tests {
         let names = ["a".to_owned(), "b".to_owned()];
         let winner = |at: usize, less| Winner {
             variant: &names[at],
-            left: 0.0,
+            left: Vec::new(),
             values: values(&names[at], less),
             setting: None,
         };
@@ -149,7 +154,7 @@ mod tests {
         let names = ["a".to_owned(), "b".to_owned()];
         let winner = |at: usize, setting| Winner {
             variant: &names[at],
-            left: 0.0,
+            left: Vec::new(),
             values: Vec::new(),
             setting: Some(setting),
         };
@@ -179,13 +184,13 @@ mod tests {
         let winners = [
             Winner {
                 variant: &fast,
-                left: 3.0,
+                left: vec![3; 200],
                 values: vec![10.0; 200],
                 setting: None,
             },
             Winner {
                 variant: &whole,
-                left: 0.0,
+                left: vec![0; 200],
                 values: vec![60.0; 200],
                 setting: None,
             },

@@ -150,6 +150,7 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
                 Sample {
                     value: 1.0,
                     excess: vec![if run < beyond { 1.0 } else { -1.0 }],
+                    left: 0,
                 },
             );
         }
@@ -158,6 +159,7 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
             Sample {
                 value: 1.0,
                 excess: vec![-1.0],
+                left: 0,
             },
         );
         (race.broken(0).is_some(), race.unshown(0).is_none())
@@ -228,6 +230,7 @@ fn a_stalled_candidate_is_excluded_and_without_an_answer_the_closest_is_reported
             Sample {
                 value: 1.0,
                 excess: vec![excess],
+                left: 0,
             },
         );
     }
@@ -286,6 +289,7 @@ fn candidates_that_enter_one_by_one_are_equal_if_their_runs_are() {
                 Sample {
                     value: 100.0 + 7.0 * (run % 5) as f64,
                     excess: Vec::new(),
+                    left: 0,
                 },
             );
         }
