@@ -24,8 +24,8 @@ use crate::products::StrategyChoice;
 use crate::units::SimDuration;
 use crate::units::serial::Ordered;
 use crate::world::{
-    AgentSpec, ClusterSpec, CountOrPercent, FaultSpec, MirrorSpec, NamedRegistry, NodeSpec, PodSpec, RegionSpec,
-    RegistrySpec,
+    AgentSpec, ClusterSpec, CountOrPercent, FaultSpec, MirrorSpec, NamedRegistry, NodeSpec,
+    PodSpec, RegionSpec, RegistrySpec,
 };
 
 /// An experiment: a fleet, a registry, a release, faults, and the strategies to compare.

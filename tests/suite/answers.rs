@@ -45,10 +45,7 @@ strategies:
   fleet: {rancherFleet: {}}
 ",
     );
-    assert_says(
-        &answer,
-        &["`argo` does not complete and leaves up to 2 behind"],
-    );
+    assert_says(&answer, &["`argo`: no run completes, up to 2 stay behind"]);
     assert!(!answer.starts_with("`argo`"), "{answer}");
 }
 

@@ -509,6 +509,56 @@ fn a_rejected_setting_is_explained_with_its_rule_and_the_number_of_runs() {
     );
 }
 
+/// Two of twenty sites are cut off for an hour. Without retries, Argo CD leaves them on the old version for good.
+const RETRIES: &str = r#"
+name: retries
+seed: 1
+replicates: 4
+horizon: 6h
+fleet:
+  - {name: "near-{01..18}", nodes: 1, downlink: 100 Mbit/s, rtt: 20 ms}
+  - {name: "far-{1..2}", labels: {far: "yes"}, nodes: 1, downlink: 100 Mbit/s, rtt: 20 ms}
+registry: {egress: 1 Gbit/s}
+release:
+  kind: update
+  images: [{name: app, manifest: {layers: [{size: 20 MB}]}}]
+  workloads: [{kind: Deployment, image: app}]
+faults: {regional: [{selector: {matchLabels: {far: "yes"}}, windows: [{from: 0s, for: 1h}]}]}
+strategies: {argo: {argoCd: {file: retries.yaml}}}
+plan:
+  minimise: t90_median
+  limits: [peak_pulls < 100]
+  search: {strategies.argo.argoCd.file.spec.template.spec.syncPolicy.retry.limit: [0, -1]}
+"#;
+
+#[test]
+fn a_setting_that_leaves_more_behind_is_not_recommended_unless_it_is_allowed() {
+    let file = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nspec:\n  generators: [{clusters: {}}]\n  \
+                template: {metadata: {name: '{{name}}'}, spec: {syncPolicy: {automated: {}, retry: {limit: 5}}}}\n";
+    let planned = |allowed: &str| {
+        let experiment = format!("{RETRIES}{allowed}");
+        let folder = folder_with(&[("experiment.yaml", &experiment), ("retries.yaml", file)]);
+        let (_, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));
+        assert!(error.is_empty() || !told.is_empty(), "{error}");
+        told.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let told = planned("");
+    assert!(told.contains("argo limit=-1: t90_median "), "{told}");
+    assert!(
+        told.contains("argo limit=0: leaves up to 2 behind, more than another setting."),
+        "{told}"
+    );
+    assert!(told.contains("0 leaves more behind"), "{told}");
+    for allowed in ["allowLeftBehind: 10%", "allowLeftBehind: 2"] {
+        let told = planned(allowed);
+        assert!(
+            told.contains("may stay behind. argo limit=0: t90_median "),
+            "{told}"
+        );
+        assert!(!told.contains("leaves more behind"), "{told}");
+    }
+}
+
 #[test]
 fn an_uncertain_answer_is_not_offered_for_pasting_and_exits_with_99() {
     let text = NOISY.replace("confirm: 20}", "confirm: 20, runs: 30}");

@@ -179,6 +179,24 @@ mod tests {
     }
 
     #[test]
+    fn only_replicates_that_all_have_are_compared() {
+        let names = ["long", "short"].map(str::to_owned);
+        // The same targets are offline in the same replicates; the first has more runs.
+        let winner = |at: usize, left: Vec<u64>, value| Winner {
+            variant: &names[at],
+            values: vec![value; left.len()],
+            left,
+            setting: None,
+        };
+        let winners = [
+            winner(0, vec![1, 1, 4, 4], 10.0),
+            winner(1, vec![1, 1], 60.0),
+        ];
+        let best = best(&winners, Statistic::Mean, 0.95, 4).expect("there are two");
+        assert_eq!(best.variant, "long");
+    }
+
+    #[test]
     fn a_strategy_that_leaves_more_targets_behind_is_never_the_best() {
         let [fast, whole] = ["fast", "whole"].map(str::to_owned);
         let winners = [

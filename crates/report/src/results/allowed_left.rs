@@ -49,6 +49,7 @@ impl AllowedLeft {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::run_record;
     use super::*;
 
     #[test]
@@ -56,7 +57,7 @@ mod tests {
         let run = |targets, targets_done| RunRow {
             targets,
             targets_done,
-            ..RunRow::default()
+            ..run_record(0, targets).run
         };
         let cases = [
             (AllowedLeft::default(), run(200, 197), 3),

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{AllowedLeft, ResultsError};
 use super::shard::ShardInfo;
+use super::{AllowedLeft, ResultsError};
 use fleetsim_units::io::{read_below, read_below_at_most};
 
 /// The version of the results format; raised when a column changes its name or meaning.

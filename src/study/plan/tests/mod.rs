@@ -239,6 +239,64 @@ fn a_stalled_candidate_is_excluded_and_without_an_answer_the_closest_is_reported
 }
 
 #[test]
+fn a_candidate_that_leaves_more_behind_is_out_however_fast_it_is() {
+    let rules = rules(vec![Statistic::Every]);
+    let mut race = entered(3, rules);
+    // The first is the fastest. The third leaves fewer behind than all, but exceeds a limit.
+    for run in 0..10 {
+        for (candidate, value, excess, left) in [
+            (0, 10.0, -1.0, if run == 7 { 3 } else { 2 }),
+            (1, 60.0, -1.0, 2),
+            (2, 5.0, 1.0, 0),
+        ] {
+            let excess = vec![excess];
+            race.add(
+                candidate,
+                Sample {
+                    value,
+                    excess,
+                    left,
+                },
+            );
+        }
+        let first = if run < 7 {
+            CandidateStatus::Best
+        } else {
+            CandidateStatus::Leaves
+        };
+        assert_eq!(race.states()[0], first, "after run {run}");
+    }
+    assert_eq!(race.states()[1], CandidateStatus::Best);
+    assert_eq!(race.states()[2], CandidateStatus::Breaks);
+}
+
+#[test]
+fn settings_with_leftovers_run_often_enough_to_be_compared() {
+    let mut race = Race::new(2, false, rules(vec![Statistic::Every]));
+    race.enter(Some(1.0));
+    race.enter(Some(2.0));
+    for (candidate, left) in [(0, 1), (1, 0)] {
+        let excess = vec![-1.0];
+        race.add(
+            candidate,
+            Sample {
+                value: 1.0,
+                excess,
+                left,
+            },
+        );
+    }
+    let wanted = race.next();
+    assert_eq!(
+        wanted,
+        [0, 1].map(|candidate| RunsWanted {
+            candidate,
+            up_to: 3
+        })
+    );
+}
+
+#[test]
 fn candidates_are_not_assumed_to_be_monotonic() {
     // Both ends meet the limit, but the middle does not. The fast end is the answer.
     let truths = [

@@ -1,4 +1,4 @@
-//! What a question compares, and how a variant is shown among others.
+//! The variants that a question compares, and the words that show one variant among others.
 
 use super::groups::NamedVariant;
 use super::ranking::{RankedTime, RankedVariant, time_before_late};

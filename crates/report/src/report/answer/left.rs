@@ -1,6 +1,5 @@
 //! The line `left`: targets that stay on the old version at the end, who they are, and why.
 
-use super::ranking::left_behind;
 use super::sentence::listed;
 use crate::report::data::{VariantResults, range_of, target_of};
 use crate::report::format::{count, ended};
@@ -10,15 +9,23 @@ use fleetsim_units::counted;
 /// Most names.
 const NAMED: usize = 5;
 
-/// What a variant leaves on the old version. `None`: nothing, in every run.
+/// Says which targets a variant leaves on the old version. `None`: every run updates all targets.
 pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
     let mut parts = Vec::new();
     parts.extend(unreachable(variant));
     parts.extend(stalled(variant));
-    (!parts.is_empty()).then(|| parts.join("; "))
+    if parts.is_empty() {
+        return None;
+    }
+    let allowed = variant.allowed_left;
+    let is_allowed = variant.runs.iter().all(|run| allowed.beyond(run) == 0);
+    if is_allowed && !allowed.is_none() {
+        parts.push(format!("{} allowed", allowed.text()));
+    }
+    Some(parts.join("; "))
 }
 
-/// `6 of 200 (2–11) cannot be updated: offline, for example a, b and c`.
+/// `6 of 200 clusters (2–11 over the runs) are offline: a, b and c`, or why each of them cannot be updated.
 fn unreachable(variant: &VariantResults<'_>) -> Option<String> {
     let reach = variant.reach();
     if reach.is_whole() {
@@ -29,27 +36,53 @@ fn unreachable(variant: &VariantResults<'_>) -> Option<String> {
         (reach.agentless, "without agent"),
         (reach.offline, "offline"),
     ];
-    let mut given: Vec<String> = Vec::new();
-    for (range, reason) in reasons {
-        let (_, most) = range;
-        if most > 0 && range == reach.missing {
-            given.push(reason.to_owned());
-        } else if most > 0 {
-            given.push(format!("{} {reason}", range_of(range)));
-        }
-    }
     let names = if variant.is_whole() {
         example(variant)
     } else {
         String::new()
     };
-    Some(format!(
-        "{} of {} {}s cannot be updated: {}{names}",
-        range_of(reach.missing),
+    let who = format!(
+        "{} of {} {}s{}",
+        count(median_missing(variant)),
         range_of(reach.targets),
         target_of([variant.info]),
+        over_runs(reach.missing)
+    );
+    let mut given: Vec<String> = Vec::new();
+    for (range, reason) in reasons {
+        let (_, most) = range;
+        if most > 0 && range == reach.missing {
+            return Some(format!("{who} {reason} for the whole time{names}"));
+        }
+        if most > 0 {
+            given.push(format!("{} {reason}", range_of(range)));
+        }
+    }
+    Some(format!(
+        "{who} cannot be updated: {}{names}",
         listed(&given)
     ))
+}
+
+/// ` (2–11 over the runs)`; empty if all runs have the same number.
+fn over_runs(range: (u64, u64)) -> String {
+    let (least, most) = range;
+    if least < most {
+        format!(" ({} over the runs)", range_of(range))
+    } else {
+        String::new()
+    }
+}
+
+/// The median number of targets that cannot be updated, the lower of two.
+fn median_missing(variant: &VariantResults<'_>) -> f64 {
+    let mut missing: Vec<u64> = Vec::new();
+    for run in &variant.runs {
+        missing.push(run.targets.saturating_sub(run.reachable_targets));
+    }
+    missing.sort_unstable();
+    let middle = missing.get(missing.len().saturating_sub(1) / 2);
+    middle.copied().unwrap_or(0) as f64
 }
 
 /// The names of the targets that the displayed run leaves behind, if they are few.
@@ -94,8 +127,8 @@ pub(super) fn stalled(variant: &VariantResults<'_>) -> Option<String> {
 
 /// The least and the most targets that some runs leave behind.
 fn left_range(runs: &[&RunRow]) -> String {
-    let least = runs.iter().map(|run| left_behind(run)).min();
-    let most = runs.iter().map(|run| left_behind(run)).max();
+    let least = runs.iter().map(|run| run.left_on_old()).min();
+    let most = runs.iter().map(|run| run.left_on_old()).max();
     range_of((least.unwrap_or(0), most.unwrap_or(0)))
 }
 
@@ -122,7 +155,7 @@ fn why(runs: &[&RunRow]) -> String {
     text
 }
 
-/// What the simulator knows of the targets that a run leaves behind: `6 offline, 1 defective`.
+/// Describes the targets that a run leaves behind, as far as the simulator knows: `6 offline, 1 defective`.
 fn in_the_way(run: &RunRow) -> String {
     let counts = [
         (run.offline_targets, "offline"),

@@ -2,7 +2,7 @@
 
 use super::decisions::Decision;
 
-/// What a line of an answer is about.
+/// The subject of a line of an answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::report) enum AnswerKey {
     /// A limit that all or the best variants meet.
@@ -55,7 +55,7 @@ pub(in crate::report) struct AnswerLines {
     /// The sentence that answers it.
     pub(in crate::report) verdict: String,
     pub(in crate::report) lines: Vec<AnswerLine>,
-    /// What the verdict decided. `None`: nothing can be chosen.
+    /// The decision of the verdict. `None`: nothing can be chosen.
     pub(in crate::report) decision: Option<Decision>,
 }
 

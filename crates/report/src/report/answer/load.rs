@@ -1,7 +1,9 @@
 //! The line `load`: pulls at once, the busiest minute of the registry's link, and answers that refuse.
 
+use super::alike::are_alike;
 use super::room::{RegistryLink, busiest_minute};
 use super::sites;
+use super::times::times_instead;
 use crate::report::data::VariantResults;
 use crate::report::format::{RateUnit, count, in_unit, time};
 use crate::results::Measure;
@@ -10,23 +12,39 @@ use crate::results::Measure;
 const FEW: f64 = 10.0;
 /// A link that is full for less time is not worth a word.
 const FULL_S: f64 = 1.0;
+/// Most refusals that are named for an alternative.
+const MOST_REFUSALS: usize = 2;
+
+/// The parts of the line that depend on the verdict above it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LoadContext<'a, 'r> {
+    /// True if the verdict says that the link has room.
+    pub(super) is_room_asked: bool,
+    /// True if the verdict says how much the registry sends.
+    pub(super) says_sent: bool,
+    /// The variant that the verdict compares with.
+    pub(super) reference: Option<&'a VariantResults<'r>>,
+}
 
 /// `543 pulls at once; busiest minute 6.8 of 10 Gbit/s; link full for 4 min; 5,305 answers 429`. `None`: nothing is
 /// pulled.
-pub(super) fn line(variant: &VariantResults<'_>, is_room_asked: bool) -> Option<String> {
+pub(super) fn line(variant: &VariantResults<'_>, context: LoadContext<'_, '_>) -> Option<String> {
     let peak = variant.median(Measure::PeakPulls)?;
     if peak <= 0.0 {
         return None;
     }
     let mut parts = vec![format!("{} at once", in_unit(peak, "pulls"))];
     parts.extend(link(variant));
-    parts.extend(full(variant));
+    parts.extend(match context.reference {
+        Some(reference) => full_instead(variant, reference),
+        None => full(variant),
+    });
     if let Some(link) = RegistryLink::of(variant)
-        && is_room_asked
+        && context.is_room_asked
     {
         parts.push(link.certainty(variant));
     }
-    parts.extend(sites::parts(variant));
+    parts.extend(sites::parts(variant, context.says_sent));
     parts.extend(refused(variant));
     Some(parts.join("; "))
 }
@@ -52,20 +70,32 @@ pub(super) fn full(variant: &VariantResults<'_>) -> Option<String> {
     (full >= FULL_S).then(|| format!("link full for {}", time(full)))
 }
 
+/// `link full for 2.7 instead of 27.9 min`. `None`: both are hardly ever full.
+fn full_instead(variant: &VariantResults<'_>, reference: &VariantResults<'_>) -> Option<String> {
+    let now = variant.median(Measure::EgressBusy)?;
+    let before = reference.median(Measure::EgressBusy)?;
+    if before < FULL_S || are_alike(now, before) {
+        return full(variant);
+    }
+    Some(format!("link full for {}", times_instead(now, before)))
+}
+
 /// `5,305 answers 429, 40 failed pulls`. `None`: no request is refused and no pull fails.
 fn refused(variant: &VariantResults<'_>) -> Option<String> {
     let parts = refusals(variant);
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The first of these numbers. `None`: hardly a request is refused, and no pull fails.
+/// The first of these numbers, for an alternative. `None`: hardly a request is refused, and no pull fails.
 pub(super) fn refused_in_short(variant: &VariantResults<'_>) -> Option<String> {
     let refused = variant.median(Measure::Responses429)? + variant.median(Measure::Responses503)?;
     let failed = variant.median(Measure::FailedPulls)?;
     if refused < FEW && failed < FEW {
         return None;
     }
-    refusals(variant).into_iter().next()
+    let mut parts = refusals(variant);
+    parts.truncate(MOST_REFUSALS);
+    Some(parts.join(", "))
 }
 
 /// Answers that refuse, and pulls that fail, each with its number.

@@ -6,6 +6,7 @@
 //! choice beside the strategy's own settings was swept, such as a cache, the choices are compared ([`worlds`]).
 //! The sentences behind the lines are the details. Names stand in backticks.
 
+mod alike;
 mod asked;
 mod certainty;
 mod completion;
