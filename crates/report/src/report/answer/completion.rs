@@ -348,7 +348,7 @@ pub(super) fn at_defaults(line: String, variant: &VariantResults<'_>) -> String 
     if variant.draws.is_empty() {
         line
     } else {
-        format!("at the defaults: {line}")
+        format!("at the defaults, {line}")
     }
 }
 

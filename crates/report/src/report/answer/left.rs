@@ -8,6 +8,8 @@ use fleetsim_units::counted;
 
 /// Most names.
 const NAMED: usize = 5;
+/// Below this share of the runs, only the rule of a stall is named.
+const FEW_RUNS: f64 = 0.25;
 
 /// Says which targets a variant leaves on the old version. `None`: every run updates all targets.
 pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
@@ -42,11 +44,10 @@ fn unreachable(variant: &VariantResults<'_>) -> Option<String> {
         String::new()
     };
     let who = format!(
-        "{} of {} {}s{}",
-        count(median_missing(variant)),
-        range_of(reach.targets),
+        "{} {}s{}",
+        missing_of_all(variant),
         target_of([variant.info]),
-        over_runs(reach.missing)
+        over_runs(variant)
     );
     let mut given: Vec<String> = Vec::new();
     for (range, reason) in reasons {
@@ -64,25 +65,35 @@ fn unreachable(variant: &VariantResults<'_>) -> Option<String> {
     ))
 }
 
-/// ` (2–11 over the runs)`; empty if all runs have the same number.
-fn over_runs(range: (u64, u64)) -> String {
-    let (least, most) = range;
-    if least < most {
-        format!(" ({} over the runs)", range_of(range))
+/// `6 of 200`; a range where the median run misses none.
+fn missing_of_all(variant: &VariantResults<'_>) -> String {
+    let reach = variant.reach();
+    let targets = range_of(reach.targets);
+    match median_missing(variant) {
+        0 => format!("{} of {targets}", range_of(reach.missing)),
+        median => format!("{} of {targets}", count(median as f64)),
+    }
+}
+
+/// ` (2–11 over the runs)`; empty if all runs have the same number, or it is said already.
+fn over_runs(variant: &VariantResults<'_>) -> String {
+    let (least, most) = variant.reach().missing;
+    if least < most && median_missing(variant) > 0 {
+        format!(" ({} over the runs)", range_of((least, most)))
     } else {
         String::new()
     }
 }
 
 /// The median number of targets that cannot be updated, the lower of two.
-fn median_missing(variant: &VariantResults<'_>) -> f64 {
+fn median_missing(variant: &VariantResults<'_>) -> u64 {
     let mut missing: Vec<u64> = Vec::new();
     for run in &variant.runs {
         missing.push(run.targets.saturating_sub(run.reachable_targets));
     }
     missing.sort_unstable();
     let middle = missing.get(missing.len().saturating_sub(1) / 2);
-    middle.copied().unwrap_or(0) as f64
+    middle.copied().unwrap_or(0)
 }
 
 /// The names of the targets that the displayed run leaves behind, if they are few.
@@ -121,7 +132,7 @@ pub(super) fn stalled(variant: &VariantResults<'_>) -> Option<String> {
     Some(format!(
         "{which} {} with {left} {target}s not ready on the new version{}",
         ended(run.outcome),
-        why(first)
+        why(first, runs)
     ))
 }
 
@@ -132,13 +143,17 @@ fn left_range(runs: &[&RunRow]) -> String {
     range_of((least.unwrap_or(0), most.unwrap_or(0)))
 }
 
-/// The rule that holds these runs, with the explanation of one of them.
-fn why(runs: &[&RunRow]) -> String {
+/// The rule that holds these runs, of `all` runs, with the explanation of one of them. Few runs have only the rule.
+fn why(runs: &[&RunRow], all: usize) -> String {
     let run = runs[0];
     if run.held_by.is_empty() {
         return String::new();
     }
     let mut text = format!(", held by {}", run.held_by);
+    let are_few = (runs.len() as f64) < FEW_RUNS * all as f64;
+    if are_few {
+        return text;
+    }
     if !run.held_detail.is_empty() {
         let details = grouped(runs.iter().map(|run| (&run.held_detail, ())));
         if details.len() > 1 {

@@ -45,7 +45,10 @@ pub(super) fn line(variant: &VariantResults<'_>, context: LoadContext<'_, '_>) -
         parts.push(link.certainty(variant));
     }
     parts.extend(sites::parts(variant, context.says_sent));
-    parts.extend(refused(variant));
+    parts.extend(match context.reference {
+        Some(reference) => refused_instead(variant, reference),
+        None => refused(variant),
+    });
     Some(parts.join("; "))
 }
 
@@ -84,6 +87,15 @@ fn full_instead(variant: &VariantResults<'_>, reference: &VariantResults<'_>) ->
 fn refused(variant: &VariantResults<'_>) -> Option<String> {
     let parts = refusals(variant);
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The same; if nothing is refused, unlike before, what is saved.
+fn refused_instead(variant: &VariantResults<'_>, reference: &VariantResults<'_>) -> Option<String> {
+    let before = refused(reference);
+    match (refused(variant), before) {
+        (None, Some(before)) => Some(format!("nothing refused, instead of {before}")),
+        (now, _) => now,
+    }
 }
 
 /// The first of these numbers, for an alternative. `None`: hardly a request is refused, and no pull fails.

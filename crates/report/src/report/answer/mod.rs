@@ -27,6 +27,7 @@ mod questions;
 mod ranking;
 mod room;
 pub(in crate::report) mod sentence;
+mod short_labels;
 mod sites;
 #[cfg(test)]
 mod tests;

@@ -102,7 +102,7 @@ fn against(
     parts.extend(load::refused_in_short(other.variant));
     let finished = other.variant.finished();
     let runs = other.variant.runs.len();
-    if finished < runs {
+    if finished < runs && finished != own.variant.finished() {
         parts.push(format!("{finished} of {} complete", counted(runs, "run")));
     }
     parts.join(", ")

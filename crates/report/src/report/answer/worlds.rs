@@ -14,6 +14,7 @@ use super::lines::{AnswerKey, AnswerLines};
 use super::load::LoadContext;
 use super::ranking::{RankedTime, RankedVariant, Sides, fastest, left_in, rankable};
 use super::sentence::{quoted, some_of};
+use super::short_labels::short_values;
 use super::times::times_instead;
 use super::{left, limit_lines, load, path, times, workloads};
 use crate::report::data::VariantResults;
@@ -288,9 +289,34 @@ fn judged_choices<'v, 'r>(
     choices
 }
 
-/// The labels of choices: a list by its length where this tells them apart, else the values.
+/// The settings of each choice, with long values in short.
+fn shortened(chosen: &[&[Setting]]) -> Vec<Vec<Setting>> {
+    let mut all: Vec<Vec<Setting>> = Vec::new();
+    for &settings in chosen {
+        all.push(settings.to_vec());
+    }
+    for (path, values) in grouped(chosen.iter().copied().flatten().map(path_and_value)) {
+        let values: Vec<&str> = values.into_iter().unique().collect();
+        let short = short_values(&values);
+        for setting in all.iter_mut().flatten() {
+            if setting.path == path
+                && let Some(at) = values.iter().position(|value| *value == setting.value)
+            {
+                setting.value.clone_from(&short[at]);
+            }
+        }
+    }
+    all
+}
+
+/// The path of a setting, and its value.
+fn path_and_value(setting: &Setting) -> (&str, &str) {
+    (&setting.path, &setting.value)
+}
+
+/// The labels of choices: a list by its length and a long value in short where this tells them apart, else the values.
 fn labels(chosen: &[&[Setting]]) -> Vec<String> {
-    let short: Vec<String> = chosen
+    let short: Vec<String> = shortened(chosen)
         .iter()
         .map(|settings| label(settings, true))
         .collect();
@@ -405,8 +431,10 @@ fn verdict(
         times_instead(best.headline(), reference.headline())
     };
     let gain = match &reference.best {
-        Some(before) => workloads::greatest_gain(ranked.variant, before.variant),
-        None => None,
+        Some(before) if are_alike(best.time(), reference.time()) => {
+            workloads::greatest_gain(ranked.variant, before.variant)
+        }
+        _ => None,
     };
     let gain = gain.map(|gain| format!("; {gain}")).unwrap_or_default();
     let sent = if are_alike(best.sent(), reference.sent()) {
@@ -435,7 +463,7 @@ fn others(
         let price = if choice.is_like(best) {
             "the same".to_owned()
         } else if choice.is_like(reference) {
-            "saves nothing".to_owned()
+            "no gain".to_owned()
         } else {
             choice.costs()
         };
