@@ -42,13 +42,10 @@ fn assert_answers(name: &str) {
     }
 }
 
-/// The answer in the output of a run: the lines between the place of the results and the table.
+/// The answer in the output of a run: the lines before the table.
 fn answer_in(printed: &str) -> String {
     let mut answer = String::new();
-    let lines = printed
-        .lines()
-        .skip_while(|line| !line.starts_with("results: "));
-    for line in lines.skip(1).take_while(|line| !line.is_empty()) {
+    for line in printed.lines().take_while(|line| !line.is_empty()) {
         answer.push_str(line);
         answer.push('\n');
     }
