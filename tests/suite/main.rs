@@ -49,6 +49,7 @@ mod pages;
 mod payloads;
 mod people;
 mod plan;
+mod plan_leftovers;
 mod pre_pull;
 mod product_files;
 mod product_rows;

@@ -58,17 +58,21 @@ impl AllReplicates<'_> {
 
     /// Returns the candidates that meet all limits and leave the fewest targets behind.
     fn eligible(&self) -> Vec<usize> {
-        let mut eligible: Vec<usize> = (0..self.race.variants.len()).collect();
-        eligible.retain(|&candidate| self.meets_limits(candidate));
-        let fewest = eligible.iter().map(|&candidate| self.left(candidate)).min();
-        eligible.retain(|&candidate| Some(self.left(candidate)) == fewest);
+        let mut eligible = Vec::new();
+        let mut fewest = u64::MAX;
+        for candidate in 0..self.race.variants.len() {
+            if self.meets_limits(candidate) {
+                eligible.push(candidate);
+                fewest = fewest.min(self.left(candidate));
+            }
+        }
+        eligible.retain(|&candidate| self.left(candidate) == fewest);
         eligible
     }
 
     /// Returns how many targets the runs of a candidate leave behind in all.
     fn left(&self, candidate: usize) -> u64 {
-        let rows = self.rows(candidate).iter();
-        rows.map(|row| self.task.left(row)).sum()
+        self.task.all_left(self.rows(candidate))
     }
 
     /// Returns whether the search's answer meets the limits and equals the best candidate within the zone of

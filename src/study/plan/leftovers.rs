@@ -9,8 +9,12 @@ use crate::results::CandidateStatus;
 impl Race {
     /// Returns the candidates that are not out, and leave more behind than another one that is not out.
     pub(super) fn leaving_more(&self, out: &[Option<CandidateStatus>]) -> Vec<usize> {
-        let mut rest: Vec<usize> = (0..out.len()).collect();
-        rest.retain(|&candidate| out[candidate].is_none());
+        let mut rest = Vec::new();
+        for (candidate, out) in out.iter().enumerate() {
+            if out.is_none() {
+                rest.push(candidate);
+            }
+        }
         let left = self.all_left(&rest);
         let Some(&fewest) = left.iter().min() else {
             return Vec::new();
@@ -32,8 +36,10 @@ impl Race {
 
     /// Returns how many targets each of these candidates leaves behind in all replicates that they share.
     fn all_left(&self, candidates: &[usize]) -> Vec<u64> {
-        let shared = candidates.iter().map(|&candidate| self.runs(candidate));
-        let shared = shared.min().unwrap_or(0);
+        let mut shared = usize::MAX;
+        for &candidate in candidates {
+            shared = shared.min(self.runs(candidate));
+        }
         let mut all = Vec::new();
         for &candidate in candidates {
             all.push(self.left(candidate, shared).iter().sum());

@@ -115,6 +115,15 @@ impl<'s> PlannedExperiment<'s> {
         }
     }
 
+    /// Returns how many targets runs leave behind in all, beyond those that the experiment allows.
+    fn all_left(self, runs: &[RunRow]) -> u64 {
+        let mut left = 0;
+        for run in runs {
+            left += self.left(run);
+        }
+        left
+    }
+
     /// Returns how many targets a run leaves behind, beyond those that the experiment allows.
     fn left(self, run: &RunRow) -> u64 {
         self.experiment.allowed_left.beyond(run)
@@ -325,10 +334,10 @@ impl StrategyRace {
         let scales = answer::scales(task.plan);
         let mut order = Vec::new();
         for (candidate, rows) in self.runs.iter().enumerate() {
-            let left: u64 = rows.iter().map(|row| task.left(row)).sum();
+            let left = task.all_left(rows) as f64;
             order.push(TriedSetting {
                 candidate,
-                faults: [excess(task.plan, &scales, rows), left as f64],
+                faults: [excess(task.plan, &scales, rows), left],
                 objective: task.objective_of(rows),
             });
         }

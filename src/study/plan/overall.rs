@@ -74,11 +74,16 @@ impl Winner<'_> {
 
 /// The winners that leave the fewest targets behind in the replicates that all of them have.
 fn with_fewest_left<'w, 'a>(winners: &'w [Winner<'a>]) -> Vec<&'w Winner<'a>> {
-    let shared = winners.iter().map(|winner| winner.left.len()).min();
-    let shared = shared.unwrap_or(0);
-    let fewest = winners.iter().map(|winner| winner.left_in(shared)).min();
+    let mut shared = usize::MAX;
+    for winner in winners {
+        shared = shared.min(winner.left.len());
+    }
+    let mut fewest = u64::MAX;
+    for winner in winners {
+        fewest = fewest.min(winner.left_in(shared));
+    }
     let mut best: Vec<&Winner<'a>> = winners.iter().collect();
-    best.retain(|winner| Some(winner.left_in(shared)) == fewest);
+    best.retain(|winner| winner.left_in(shared) == fewest);
     best
 }
 

@@ -1,6 +1,6 @@
 //! The sentences that decide, each with the condition that a draw has to fulfil.
 
-use super::drawn::Draw;
+use super::drawn::{DrawnRow, DrawnWorld};
 
 /// A sentence of a page that decides.
 pub(super) struct Claim {
@@ -9,7 +9,7 @@ pub(super) struct Claim {
     /// The end of the sentence, up to the number of draws.
     pub(super) sentence: &'static str,
     /// Returns true if a draw fulfils it.
-    pub(super) holds: fn(&Draw) -> bool,
+    pub(super) holds: fn(&DrawnWorld) -> bool,
     /// The row of `uncertainty.csv` that has the same number.
     pub(super) least: Option<LeastValue>,
 }
@@ -58,26 +58,25 @@ fn swept(clusters: u32, setting: &str) -> String {
 }
 
 /// The fastest setting whose run is fit.
-fn fastest(
-    draw: &Draw,
-    clusters: u32,
-    is_fit: fn(&super::drawn::DrawnRow) -> bool,
-) -> &'static str {
-    let mut fit: Vec<&str> = SETTINGS.to_vec();
-    fit.retain(|setting| is_fit(draw.run(&swept(clusters, setting))));
-    let time = |setting: &&&str| draw.time(&swept(clusters, setting));
-    fit.iter()
-        .min_by(|a, b| time(a).total_cmp(&time(b)))
-        .expect("one at a time is fit")
+fn fastest(draw: &DrawnWorld, clusters: u32, is_fit: fn(&DrawnRow) -> bool) -> &'static str {
+    let mut fastest = SETTINGS[0];
+    let mut least_s = f64::INFINITY;
+    for setting in SETTINGS {
+        let run = draw.run(&swept(clusters, setting));
+        if is_fit(run) && run.time() < least_s {
+            least_s = run.time();
+            fastest = setting;
+        }
+    }
+    fastest
 }
 
 /// The place of the highest setting at which a cluster's update takes hardly longer than alone.
-fn best(draw: &Draw, clusters: u32) -> usize {
-    let hours = |setting: &str| draw.run(&swept(clusters, setting)).hours();
-    let alone = hours(SETTINGS[0]);
+fn best(draw: &DrawnWorld, clusters: u32) -> usize {
+    let alone = draw.run(&swept(clusters, SETTINGS[0])).hours();
     let mut best = 0;
     for (place, setting) in SETTINGS.iter().enumerate() {
-        if hours(setting) <= LONGER * alone {
+        if draw.run(&swept(clusters, setting)).hours() <= LONGER * alone {
             best = place;
         }
     }
@@ -85,23 +84,23 @@ fn best(draw: &Draw, clusters: u32) -> usize {
 }
 
 /// The highest setting at which a cluster's update takes hardly longer than alone.
-fn best_setting(draw: &Draw, clusters: u32) -> &'static str {
+fn best_setting(draw: &DrawnWorld, clusters: u32) -> &'static str {
     SETTINGS[best(draw, clusters)]
 }
 
 /// The storm of a fleet with a limit of requests per second; a million is none.
-fn storm(draw: &Draw, sites: &str, rate: u32) -> f64 {
+fn storm(draw: &DrawnWorld, sites: &str, rate: u32) -> f64 {
     draw.time(&format!("storm name=site-{{{sites}}}; rate={rate}/s"))
 }
 
 /// Returns true if all products in a list complete with this share of clusters offline.
-fn all_complete(draw: &Draw, products: &[&str], share: &str) -> bool {
+fn all_complete(draw: &DrawnWorld, products: &[&str], share: &str) -> bool {
     let mut products = products.iter();
     products.all(|product| draw.time(&format!("{product} share={share}")).is_finite())
 }
 
 /// Returns true if a product is the fastest where no cluster is offline.
-fn is_first_online(draw: &Draw, product: &str) -> bool {
+fn is_first_online(draw: &DrawnWorld, product: &str) -> bool {
     let others = [
         "batches", "fleet", "argo", "proposal", "staged", "rolling", "cf",
     ];
@@ -114,7 +113,7 @@ fn is_first_online(draw: &Draw, product: &str) -> bool {
 const fn claim(
     experiment: &'static str,
     sentence: &'static str,
-    holds: fn(&Draw) -> bool,
+    holds: fn(&DrawnWorld) -> bool,
 ) -> Claim {
     Claim {
         experiment,

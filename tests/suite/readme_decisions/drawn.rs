@@ -52,11 +52,11 @@ impl DrawnRow {
 
 /// The runs of all variants with the constants of one draw.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Draw {
+pub(super) struct DrawnWorld {
     runs: BTreeMap<String, DrawnRow>,
 }
 
-impl Draw {
+impl DrawnWorld {
     /// The run of a variant.
     pub(super) fn run(&self, variant: &str) -> &DrawnRow {
         let run = self.runs.get(variant);
@@ -90,7 +90,7 @@ impl Draw {
 
 /// The runs of an experiment with drawn constants.
 pub(super) struct DrawnExperiment {
-    draws: BTreeMap<u32, Draw>,
+    draws: BTreeMap<u32, DrawnWorld>,
 }
 
 impl DrawnExperiment {
@@ -102,7 +102,7 @@ impl DrawnExperiment {
             .map(|byte| format!("{byte:02x}"))
             .collect();
         assert_eq!(found, sha256, "{} are other draws", path.display());
-        let mut draws: BTreeMap<u32, Draw> = BTreeMap::new();
+        let mut draws: BTreeMap<u32, DrawnWorld> = BTreeMap::new();
         for row in csv::Reader::from_reader(&bytes[..]).deserialize() {
             let row: DrawnRow = row.expect("a row of draws.csv");
             let draw = draws.entry(row.replicate).or_default();
@@ -112,8 +112,8 @@ impl DrawnExperiment {
     }
 
     /// A digit for each draw: 1 where a condition holds.
-    pub(super) fn digits(&self, holds: fn(&Draw) -> bool) -> String {
-        let digit = |draw: &Draw| if holds(draw) { '1' } else { '0' };
+    pub(super) fn digits(&self, holds: fn(&DrawnWorld) -> bool) -> String {
+        let digit = |draw: &DrawnWorld| if holds(draw) { '1' } else { '0' };
         self.draws.values().map(digit).collect()
     }
 }
