@@ -146,16 +146,16 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim(
         SWEEP,
         "50 % is the fastest setting with room on the link in its busiest minute in",
-        |draw| fastest(draw, 0, |run| run.has_room()) == "50%",
+        |draw| fastest(draw, 0, DrawnRow::has_room) == "50%",
     ),
     claim(SWEEP, "50 % is the fastest in", |draw| {
-        fastest(draw, 0, |run| run.is_seldom_full()) == "50%"
+        fastest(draw, 0, DrawnRow::is_seldom_full) == "50%"
     }),
     claim(SWEEP, "25 % in", |draw| {
-        fastest(draw, 0, |run| run.is_seldom_full()) == "25%"
+        fastest(draw, 0, DrawnRow::is_seldom_full) == "25%"
     }),
     claim(SWEEP, "and 100 % in", |draw| {
-        fastest(draw, 0, |run| run.is_seldom_full()) == "100%"
+        fastest(draw, 0, DrawnRow::is_seldom_full) == "100%"
     }),
     claim(
         PRODUCTS,
@@ -225,13 +225,13 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim(
         SIZES,
         "100 % is the fastest within this limit for 200 clusters in",
-        |draw| fastest(draw, 200, |run| run.is_seldom_full()) == "100%",
+        |draw| fastest(draw, 200, DrawnRow::is_seldom_full) == "100%",
     ),
     claim(SIZES, "50 % for 1,000 in", |draw| {
-        fastest(draw, 1000, |run| run.is_seldom_full()) == "50%"
+        fastest(draw, 1000, DrawnRow::is_seldom_full) == "50%"
     }),
     claim(SIZES, "and 10 % for 5,000 in", |draw| {
-        fastest(draw, 5000, |run| run.is_seldom_full()) == "10%"
+        fastest(draw, 5000, DrawnRow::is_seldom_full) == "10%"
     }),
     claim(OFFLINE, "Cloud Foundry is the fastest in", |draw| {
         is_first_online(draw, "cf")

@@ -238,20 +238,20 @@ fn the_least_values_are_those_of_the_committed_tables() {
         let share = shares[&format!("{} {}", least.variant, least.measure)];
         let row = rows.iter().find(|row| row.sentence == claim.sentence);
         let holding = row.expect("a row").holds.matches('1').count();
-        assert_eq!(holding as f64, share, "{}", claim.sentence);
+        assert_eq!(holding, share, "{}", claim.sentence);
         compared += 1;
     }
     assert!(compared >= 5, "{compared} claims");
 }
 
 /// The number of draws in which each variant has the least value of a measure.
-fn least_shares(path: &Path) -> BTreeMap<String, f64> {
+fn least_shares(path: &Path) -> BTreeMap<String, usize> {
     let mut shares = BTreeMap::new();
     let mut reader = csv::Reader::from_path(path).expect("uncertainty.csv");
     for row in reader.deserialize() {
         let row: LeastRow = row.expect("a row");
         let key = format!("{} {}", row.variant, row.measure);
-        shares.insert(key, (row.least_share * row.draws).round());
+        shares.insert(key, (row.least_share * row.draws).round() as usize);
     }
     shares
 }

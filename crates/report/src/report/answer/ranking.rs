@@ -149,15 +149,15 @@ fn with_most_complete_runs<'v, 'r>(
 /// Those of some variants that leave the fewest targets behind, by a statistic over the runs that all of them have.
 fn with_fewest_left<'v, 'r>(
     mut ranked: Vec<RankedVariant<'v, 'r>>,
-    statistic: fn(Vec<u64>) -> f64,
+    statistic: fn(&[u64]) -> f64,
 ) -> Vec<RankedVariant<'v, 'r>> {
     let shared = ranked.iter().map(|ranked| ranked.variant.runs.len()).min();
     let shared = shared.unwrap_or(0);
     let mut fewest = f64::INFINITY;
     for ranked in &ranked {
-        fewest = fewest.min(statistic(left_in(ranked.variant, shared)));
+        fewest = fewest.min(statistic(&left_in(ranked.variant, shared)));
     }
-    ranked.retain(|ranked| statistic(left_in(ranked.variant, shared)) <= fewest);
+    ranked.retain(|ranked| statistic(&left_in(ranked.variant, shared)) <= fewest);
     ranked
 }
 
@@ -171,12 +171,13 @@ pub(super) fn left_in(variant: &VariantResults<'_>, runs: usize) -> Vec<u64> {
 }
 
 /// The mean of some numbers of targets.
-fn mean_left(left: Vec<u64>) -> f64 {
+fn mean_left(left: &[u64]) -> f64 {
     left.iter().sum::<u64>() as f64 / left.len().max(1) as f64
 }
 
 /// The median of some numbers of targets, the lower of two.
-fn median_left(mut left: Vec<u64>) -> f64 {
+fn median_left(left: &[u64]) -> f64 {
+    let mut left = left.to_vec();
     left.sort_unstable();
     let middle = left.get(left.len().saturating_sub(1) / 2);
     middle.copied().unwrap_or(0) as f64
