@@ -70,7 +70,8 @@ fn candidates<'a, 'v, 'r>(
     others
 }
 
-/// The distance of the time of a variant from another time. Faster ones come before slower ones, and unfinished ones last.
+/// The distance of the time of a variant from another time. Faster ones come before slower ones, and unfinished ones
+/// last.
 fn distance(variant: &VariantResults<'_>, from_s: f64) -> f64 {
     match variant.ready_time() {
         Some(ready_s) if ready_s <= from_s => -1.0 / (1.0 + from_s - ready_s),
