@@ -22,7 +22,8 @@
 //! bounds and pairs as other candidates, so these share the other half. [`super::bounds`] and [`super::means`]
 //! describe the bounds. They assume no distribution.
 //!
-//! A candidate that leaves more targets behind than another one that meets the limits is excluded ([`super::leftovers`]).
+//! A candidate that leaves more targets behind than another one that meets the limits is excluded
+//! ([`super::leftovers`]).
 //!
 //! If the objective is a setting, its values need no runs. The best value that meets all limits is the answer.
 //!

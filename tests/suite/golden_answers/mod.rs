@@ -1,8 +1,8 @@
 //! The answers to eight typical questions, word by word as the terminal prints them.
 //!
 //! Each experiment states every constant of its world, so a new version of the model's defaults does not move its
-//! answer; a test of the origins of its settings makes sure of it. After a change of the words, `UPDATE_DOCS=1 cargo test
-//! --test suite golden_answers` writes the answers, which are then read again.
+//! answer; the test reads the origins of its settings. With `UPDATE_DOCS=1` the tests write the answers, which are then
+//! read again.
 
 use std::path::PathBuf;
 

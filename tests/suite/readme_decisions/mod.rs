@@ -1,10 +1,10 @@
 //! Each sentence of an experiment's page that decides something says in how many draws of the constants it holds.
 //!
 //! A sentence decides in the form `50 % is the fastest in 26 of 39 draws`. Each has an entry in [`claims`] with the
-//! condition that a draw has to fulfil, and a row in `claims.csv` with the draws that fulfil it. The rows belong to the
-//! draws of the committed results: `provenance.json` has the checksum of their `draws.csv`, which is not committed. Where
-//! a folder with complete results is known (`FLEETSIM_RESULTS`), the rows are computed again, and `UPDATE_DOCS=1` writes
-//! them. Sentences on the least value are compared with the committed `uncertainty.csv`, too.
+//! condition that a draw has to fulfil, and a row in `claims.csv` with the draws that fulfil it. The rows belong to
+//! the draws of the committed results: `provenance.json` has the checksum of their `draws.csv`, which is not
+//! committed. Where a folder with complete results is known (`FLEETSIM_RESULTS`), the rows are computed again, and
+//! `UPDATE_DOCS=1` writes them. Sentences on the least value are compared with the committed `uncertainty.csv`, too.
 
 mod claims;
 mod drawn;

@@ -112,8 +112,8 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
         }
     }
 
-    /// A variant that is about as fast as the first, and under which no pull fails. `None`: no pull of the first fails,
-    /// or there is no such variant.
+    /// A variant that is about as fast as the first, and under which no pull fails. `None`: no pull of the first
+    /// fails, or there is no such variant.
     fn by_failures(&self, first: &RankedVariant<'_, '_>) -> Option<GroupVerdict<'a, 'v, 'r>> {
         if most_failed_pulls(first.variant) == 0 || !first.variant.draws.is_empty() {
             return None;

@@ -1,10 +1,10 @@
 //! The answer, from the recorded results by fixed rules; the terminal prints it first, and so does the page.
 //!
-//! A rollout is complete when all reachable targets are ready. An answer is a verdict and a few lines below it: limits,
-//! targets left behind, time, load, the critical path, and what the other variants would cost. Where a defective
-//! revision was rolled out, the variant that exposes the fewest clusters is the answer instead ([`exposure`]). Where a
-//! choice beside the strategy's own settings was swept, such as a cache, the choices are compared ([`worlds`]).
-//! The sentences behind the lines are the details. Names stand in backticks.
+//! A rollout is complete when all reachable targets are ready. An answer is a verdict and a few lines below it:
+//! limits, targets left behind, time, load, the critical path, and what the other variants would cost. Where a
+//! defective revision was rolled out, the variant that exposes the fewest clusters is the answer instead
+//! ([`exposure`]). Where a choice beside the strategy's own settings was swept, such as a cache, the choices are
+//! compared ([`worlds`]). The sentences behind the lines are the details. Names stand in backticks.
 
 mod alike;
 mod asked;

@@ -1,8 +1,9 @@
 //! Which variants are ranked, and in which order.
 //!
 //! A variant that leaves more targets behind is never before one that leaves fewer, unless the experiment allows as
-//! many. Among equals the time decides, and then the peak of pulls. The time is that of all reachable targets, unless a few late ones take most of it for
-//! every fast variant: then it is the time of all but the late ones ([`RankedTime`]).
+//! many. Among equals the time decides, and then the peak of pulls. The time is that of all reachable targets, unless
+//! a few late ones take most of it for every fast variant: then it is the time of all but the late ones
+//! ([`RankedTime`]).
 
 use std::cmp::Ordering;
 
@@ -161,7 +162,8 @@ fn with_fewest_left<'v, 'r>(
     ranked
 }
 
-/// Returns the number of targets that each of the first `runs` runs of a variant leaves behind, beyond those that the experiment allows.
+/// Returns the number of targets that each of the first `runs` runs of a variant leaves behind, beyond those that the
+/// experiment allows.
 pub(super) fn left_in(variant: &VariantResults<'_>, runs: usize) -> Vec<u64> {
     let mut left = Vec::new();
     for run in &variant.runs[..runs] {

@@ -25,8 +25,8 @@ fn says(sentence: &str, took: f64) -> bool {
     words.any(|word| word.trim_end_matches([',', '.', ';']) == number)
 }
 
-/// `all 1,000 clusters ready in 21 min (11–142 in 95% of rollouts; 16 min with every constant at its default)`. `None`:
-/// no target is ever ready.
+/// `all 1,000 clusters ready in 21 min (11–142 in 95% of rollouts; 16 min with every constant at its default)`.
+/// `None`: no target is ever ready.
 pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
     let took = took(variant)?;
     let mut text = format!("{} ready in {took}", who(variant));

@@ -208,7 +208,8 @@ struct ChosenWorld<'c, 'v, 'r> {
     rule: DecisionRule,
 }
 
-/// What people have, if it meets all limits and no other choice leaves fewer targets behind. Otherwise the best choice.
+/// What people have, if it meets all limits and no other choice leaves fewer targets behind. Otherwise the best
+/// choice.
 fn chosen_of<'c, 'v, 'r>(
     choices: &'c [RankedChoice<'v, 'r>],
     limits: &[AssertedLimit],

@@ -322,8 +322,8 @@ fn limit_facts(plan: &PlanRecord, candidate: &Candidate) -> Option<String> {
     Some(format!(" ({value}; {runs})"))
 }
 
-/// Candidates that leave more behind than another, and those with unfinished runs: the rules that blocked them, and the
-/// number of runs.
+/// Candidates that leave more behind than another, and those with unfinished runs: the rules that blocked them, and
+/// the number of runs.
 fn losing(question: &Question, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for candidate in &question.candidates {

@@ -345,7 +345,8 @@ fn least_important(columns: &[TextColumn], may_go: fn(&TextColumn) -> bool) -> O
         .max_by_key(|&at| columns[at].rank)
 }
 
-/// `4 of 20 runs stalled, blocked by maxUnavailable`, or with several ends `6 of 20 runs are incomplete: 4 stalled, …`.
+/// `4 of 20 runs stalled, blocked by maxUnavailable`, or with several ends `6 of 20 runs are incomplete: 4 stalled,
+/// …`.
 fn ends(variant: &VariantResults<'_>) -> Option<String> {
     let missing = variant.runs.len() - variant.finished();
     let runs = counted(variant.runs.len(), "run");
@@ -362,7 +363,8 @@ fn ends(variant: &VariantResults<'_>) -> Option<String> {
     }
 }
 
-/// Describes how the given runs ended, with the detail of the blocking rule. If it differs, the first run is the example.
+/// Describes how the given runs ended, with the detail of the blocking rule. If it differs, the first run is the
+/// example.
 fn end_in_words(runs: &[&RunRow]) -> String {
     let run = runs[0];
     let mut details = runs.iter().map(|run| &run.held_detail);
