@@ -24,8 +24,8 @@ use crate::products::StrategyChoice;
 use crate::units::SimDuration;
 use crate::units::serial::Ordered;
 use crate::world::{
-    AgentSpec, ClusterSpec, FaultSpec, MirrorSpec, NamedRegistry, NodeSpec, PodSpec, RegionSpec,
-    RegistrySpec,
+    AgentSpec, ClusterSpec, CountOrPercent, FaultSpec, MirrorSpec, NamedRegistry, NodeSpec,
+    PodSpec, RegionSpec, RegistrySpec,
 };
 
 /// An experiment: a fleet, a registry, a release, faults, and the strategies to compare.
@@ -98,6 +98,9 @@ pub(crate) struct ExperimentFile {
     pub(crate) sweep: Option<Ordered<Vec<Value>>>,
     /// Limits that the results must meet, e.g. `completion_p95 < 4h`. If one is not met, the program exits with 99.
     pub(crate) assert: Option<Vec<TextOr<AssertionFields>>>,
+    /// Targets that a run may leave on the old version: a number, or a share. A variant that leaves more than another
+    /// beyond it is never the fastest, and a plan never recommends it. Default: none.
+    pub(crate) allow_left_behind: Option<CountOrPercent>,
     /// The search of `fleetsim plan` for the best setting that meets the limits.
     pub(crate) plan: Option<PlanFile>,
 }

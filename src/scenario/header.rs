@@ -13,7 +13,8 @@ use crate::document::path::Path;
 use crate::document::problem::any_of;
 use crate::document::text_or::TextOr;
 use crate::products;
-use crate::results::MOST_VARIANTS;
+use crate::results::{AllowedLeft, MOST_VARIANTS};
+use crate::world::CountOrPercent;
 
 const REPLICATES: u32 = 20;
 const MOST_REPLICATES: u32 = 100_000;
@@ -138,6 +139,7 @@ impl Checker<'_> {
                 .map(|TextOr(written)| self.uncertainty(written)),
             plan: (is_search || file.plan.is_some())
                 .then(|| self.plan(file, overrides.replicates, is_search)),
+            allowed_left: self.allowed_left(file),
             target: products::ANY_TARGET,
             ..Experiment::default()
         }
@@ -152,6 +154,23 @@ impl Checker<'_> {
                 help,
             );
         }
+    }
+
+    /// Reads `allowLeftBehind`. Of all targets, some have to be updated.
+    fn allowed_left(&mut self, file: &ExperimentFile) -> AllowedLeft {
+        let percent = match file.allow_left_behind {
+            None => return AllowedLeft::default(),
+            Some(CountOrPercent::Count(count)) => return AllowedLeft::Count(count),
+            Some(CountOrPercent::Percent(percent)) => percent,
+        };
+        if percent >= 100 {
+            self.report(
+                &Path::of("allowLeftBehind"),
+                format!("`{percent}%` allows a rollout that updates nothing"),
+                "write a share below 100% or a number of targets, e.g. `2%` or `3`",
+            );
+        }
+        AllowedLeft::Percent(percent)
     }
 
     /// Rejects a sweep with too many variants, or with worlds that need too much memory. Returns whether the sweep can

@@ -45,7 +45,7 @@ use crate::build_info::build_info;
 use crate::calendar::CalendarStart;
 use crate::control_plane::{Change, ControlLoop};
 use crate::products::{self, ANY_TARGET, Fleet, FleetGroup, PRODUCTS, Strategy};
-use crate::results::{FileNotes, Provenance, Setting, VariantInfo};
+use crate::results::{AllowedLeft, FileNotes, Provenance, Setting, VariantInfo};
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{PlatformSpec, WorldSpec};
 
@@ -84,6 +84,8 @@ pub struct Experiment {
     /// The limits and the objective of a search for settings. `None`: the file has no plan, and no search was
     /// requested.
     pub plan: Option<Plan>,
+    /// The targets that a run may leave on the old version and still count as one that leaves none.
+    pub allowed_left: AllowedLeft,
     /// The products' word for an entry of the fleet: `cluster`, `member cluster` or `instance`.
     pub target: &'static str,
     /// Guesses that replace unknown facts about the fleet.
@@ -112,6 +114,7 @@ impl Experiment {
                 .flat_map(|plan| &plan.limits)
                 .map(ToString::to_string)
                 .collect(),
+            allowed_left: self.allowed_left,
             build: build_info(),
             file_notes: file_notes(&self.variants),
             variants: self.variants.iter().map(Variant::info).collect(),

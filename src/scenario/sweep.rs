@@ -134,10 +134,11 @@ fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Ax
 }
 
 /// Settings of the experiment as a whole, which cannot differ between variants.
-const OF_EXPERIMENT: [&str; 8] = [
+const OF_EXPERIMENT: [&str; 9] = [
     "name",
     "question",
     "seed",
+    "allowLeftBehind",
     "replicates",
     "precision",
     "uncertainty",

@@ -118,11 +118,6 @@ sweep: {strategies.s.rancherFleet.maxUnavailable: [10, 10%, 25%, 100%]}",
         "{printed}"
     );
     assert!(
-        answer.contains("296 of 299 clusters ready in "),
-        "{printed}"
-    );
-    assert!(answer.contains("(median of 6 runs, 95% CI "), "{printed}");
-    assert!(
         answer.contains("3 of 299 clusters cannot be updated: 2 paused and 1 without agent"),
         "{printed}"
     );
@@ -137,10 +132,6 @@ sweep: {strategies.s.rancherFleet.maxUnavailable: [10, 10%, 25%, 100%]}",
         .nth(1)
         .expect("the page has an answer");
     let answered = &answered[..answered.find("</section>").expect("it ends")];
-    assert!(
-        answered.contains("296 of 299 clusters ready in "),
-        "{answered}"
-    );
     assert!(
         answered.contains("3 of 299 clusters cannot be updated: 2 paused and 1 without agent"),
         "{answered}"

@@ -282,6 +282,14 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             ],
         ),
         (
+            "horizon: 24h",
+            "horizon: 24h\nallowLeftBehind: 100%",
+            &[
+                "6:18: allowLeftBehind: `100%` allows a rollout that updates nothing (help: write a share below 100% or a \
+                 number of targets, e.g. `2%` or `3`)",
+            ],
+        ),
+        (
             "dc-{001..100}",
             "store-{0001..0100}",
             &[

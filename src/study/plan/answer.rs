@@ -150,7 +150,7 @@ impl PlanAnswers<'_> {
         let own = variants.find(|other| other.label == *variant);
         Winner {
             variant,
-            left: mean_left(&own_runs),
+            left: own_runs.iter().map(|run| self.task.left(run)).collect(),
             values: self.task.objectives(own_runs),
             setting: own.and_then(|own| objective.rank(&own.settings)),
         }
@@ -275,6 +275,10 @@ impl PlanAnswers<'_> {
                 let blocked = rows.find(|row| self.task.value(row).is_infinite());
                 blocked.map(RunRow::held).unwrap_or_default()
             }
+            CandidateStatus::Leaves => {
+                let left = race.runs[at].iter().map(RunRow::left_on_old);
+                format!("leaves up to {} behind", left.max().unwrap_or(0))
+            }
             _ => String::new(),
         }
     }
@@ -310,15 +314,6 @@ impl PlanAnswers<'_> {
             measure.is_late_if_missing() && measure.of(row).is_none()
         })
     }
-}
-
-/// The mean number of targets that runs leave on the old version.
-fn mean_left(runs: &[&RunRow]) -> f64 {
-    let mut left = 0;
-    for run in runs {
-        left += run.targets - run.targets_done;
-    }
-    left as f64 / runs.len().max(1) as f64
 }
 
 /// Returns, for each limit, its value (if it is finite) and the number of runs that exceed it.

@@ -44,19 +44,35 @@ struct AllReplicates<'s> {
 }
 
 impl AllReplicates<'_> {
-    /// Returns the candidate with the smallest objective among those that meet all limits. In a tie, the first one is
-    /// returned.
+    /// Returns the candidate with the smallest objective among those that meet all limits and leave the fewest targets
+    /// behind. In a tie, the first one is returned.
     fn best(&self) -> Option<usize> {
         let mut best = None;
-        for candidate in 0..self.race.variants.len() {
-            if !self.meets_limits(candidate) {
-                continue;
-            }
+        for candidate in self.eligible() {
             if best.is_none_or(|best| self.objective(candidate) < self.objective(best)) {
                 best = Some(candidate);
             }
         }
         best
+    }
+
+    /// Returns the candidates that meet all limits and leave the fewest targets behind.
+    fn eligible(&self) -> Vec<usize> {
+        let mut eligible = Vec::new();
+        let mut fewest = u64::MAX;
+        for candidate in 0..self.race.variants.len() {
+            if self.meets_limits(candidate) {
+                eligible.push(candidate);
+                fewest = fewest.min(self.left(candidate));
+            }
+        }
+        eligible.retain(|&candidate| self.left(candidate) == fewest);
+        eligible
+    }
+
+    /// Returns how many targets the runs of a candidate leave behind in all.
+    fn left(&self, candidate: usize) -> u64 {
+        self.task.all_left(self.rows(candidate))
     }
 
     /// Returns whether the search's answer meets the limits and equals the best candidate within the zone of
@@ -68,7 +84,7 @@ impl AllReplicates<'_> {
             (Some(best), Some(planned)) => {
                 let least = self.objective(best);
                 let most = least + least.abs() * self.task.plan.indifference;
-                self.meets_limits(planned) && self.objective(planned) <= most
+                self.eligible().contains(&planned) && self.objective(planned) <= most
             }
             (None, None) => true,
             _ => false,

@@ -10,12 +10,15 @@ mod answer;
 mod bounds;
 mod exhaustive;
 mod front;
+mod leftovers;
 mod means;
 mod overall;
 mod race;
 #[cfg(test)]
 mod tests;
 mod tuner;
+
+use std::cmp::Ordering;
 
 use super::queue::in_order;
 use super::{JournalEntry, StudyError, row_of};
@@ -108,7 +111,22 @@ impl<'s> PlannedExperiment<'s> {
         Sample {
             value: self.value(run),
             excess,
+            left: self.left(run),
         }
+    }
+
+    /// Returns how many targets runs leave behind in all, beyond those that the experiment allows.
+    fn all_left(self, runs: &[RunRow]) -> u64 {
+        let mut left = 0;
+        for run in runs {
+            left += self.left(run);
+        }
+        left
+    }
+
+    /// Returns how many targets a run leaves behind, beyond those that the experiment allows.
+    fn left(self, run: &RunRow) -> u64 {
+        self.experiment.allowed_left.beyond(run)
     }
 
     /// Returns the key of a variant's race. If a setting is the objective, it does not distinguish worlds.
@@ -316,12 +334,16 @@ impl StrategyRace {
         let scales = answer::scales(task.plan);
         let mut order = Vec::new();
         for (candidate, rows) in self.runs.iter().enumerate() {
-            let rank = [excess(task.plan, &scales, rows), task.objective_of(rows)];
-            order.push((candidate, rank));
+            let left = task.all_left(rows) as f64;
+            order.push(TriedSetting {
+                candidate,
+                faults: [excess(task.plan, &scales, rows), left],
+                objective: task.objective_of(rows),
+            });
         }
-        order.sort_by(|(_, a), (_, b)| in_turn(*a, *b));
+        order.sort_by(TriedSetting::compare);
         let mut leading = Vec::new();
-        for (candidate, _) in order {
+        for TriedSetting { candidate, .. } in order {
             let is_best = leading.is_empty();
             if is_best || optimal[candidate] {
                 leading.push(candidate);
@@ -342,6 +364,21 @@ impl StrategyRace {
             points.push(front::steps(&measures.place(task, rows, false)));
         }
         front::optimal(&points)
+    }
+}
+
+/// A setting with its rank among those that were tried.
+struct TriedSetting {
+    candidate: usize,
+    /// By how much it exceeds the limits, and how many targets it leaves behind.
+    faults: [f64; 2],
+    objective: f64,
+}
+
+impl TriedSetting {
+    /// Compares by the faults, then by the objective.
+    fn compare(&self, other: &Self) -> Ordering {
+        in_turn(self.faults, other.faults).then(self.objective.total_cmp(&other.objective))
     }
 }
 
@@ -575,6 +612,7 @@ impl<'s> SettingSearch<'s> {
             unit: unit.to_owned(),
             is_maximised: plan.objective.is_maximised(),
             limits: plan.limits.iter().map(ToString::to_string).collect(),
+            allowed_left: experiment.allowed_left,
             confidence: plan.confidence,
             indifference: plan.indifference,
             confirm: plan.confirm,

@@ -15,8 +15,8 @@ use crate::results::Statistic;
 pub(super) struct Winner<'a> {
     /// The label of the strategy's best variant.
     pub(super) variant: &'a String,
-    /// The mean number of targets that its runs leave on the old version.
-    pub(super) left: f64,
+    /// The number of targets that each run leaves behind, beyond those that the experiment allows.
+    pub(super) left: Vec<u64>,
     /// The objective of each run.
     pub(super) values: Vec<f64>,
     /// The value of the setting that is the objective. `None`: the objective is a measure.
@@ -33,6 +33,11 @@ pub(super) struct BestAnswer<'a> {
 }
 
 impl Winner<'_> {
+    /// Returns how many targets the first `runs` runs leave behind in all.
+    fn left_in(&self, runs: usize) -> u64 {
+        self.left[..runs].iter().sum()
+    }
+
     /// Returns whether this winner has the smaller statistic over common replicates, or the smaller setting.
     fn is_better(&self, other: &Self, over: Statistic) -> bool {
         if let (Some(own), Some(other)) = (self.setting, other.setting) {
@@ -67,14 +72,19 @@ impl Winner<'_> {
     }
 }
 
-/// The winners that leave the fewest targets behind.
+/// The winners that leave the fewest targets behind in the replicates that all of them have.
 fn with_fewest_left<'w, 'a>(winners: &'w [Winner<'a>]) -> Vec<&'w Winner<'a>> {
-    let left = winners.iter().map(|winner| winner.left);
-    let fewest = left.fold(f64::INFINITY, f64::min);
-    winners
-        .iter()
-        .filter(|winner| winner.left <= fewest)
-        .collect()
+    let mut shared = usize::MAX;
+    for winner in winners {
+        shared = shared.min(winner.left.len());
+    }
+    let mut fewest = u64::MAX;
+    for winner in winners {
+        fewest = fewest.min(winner.left_in(shared));
+    }
+    let mut best: Vec<&Winner<'a>> = winners.iter().collect();
+    best.retain(|winner| winner.left_in(shared) == fewest);
+    best
 }
 
 /// Returns the best of the winners. A strategy that leaves more targets behind than another is never the best, however
@@ -122,7 +132,7 @@ mod tests {
         let names = ["a".to_owned(), "b".to_owned()];
         let winner = |at: usize, less| Winner {
             variant: &names[at],
-            left: 0.0,
+            left: Vec::new(),
             values: values(&names[at], less),
             setting: None,
         };
@@ -149,7 +159,7 @@ mod tests {
         let names = ["a".to_owned(), "b".to_owned()];
         let winner = |at: usize, setting| Winner {
             variant: &names[at],
-            left: 0.0,
+            left: Vec::new(),
             values: Vec::new(),
             setting: Some(setting),
         };
@@ -174,18 +184,36 @@ mod tests {
     }
 
     #[test]
+    fn only_replicates_that_all_have_are_compared() {
+        let names = ["long", "short"].map(str::to_owned);
+        // The same targets are offline in the same replicates; the first has more runs.
+        let winner = |at: usize, left: Vec<u64>, value| Winner {
+            variant: &names[at],
+            values: vec![value; left.len()],
+            left,
+            setting: None,
+        };
+        let winners = [
+            winner(0, vec![1, 1, 4, 4], 10.0),
+            winner(1, vec![1, 1], 60.0),
+        ];
+        let best = best(&winners, Statistic::Mean, 0.95, 4).expect("there are two");
+        assert_eq!(best.variant, "long");
+    }
+
+    #[test]
     fn a_strategy_that_leaves_more_targets_behind_is_never_the_best() {
         let [fast, whole] = ["fast", "whole"].map(str::to_owned);
         let winners = [
             Winner {
                 variant: &fast,
-                left: 3.0,
+                left: vec![3; 200],
                 values: vec![10.0; 200],
                 setting: None,
             },
             Winner {
                 variant: &whole,
-                left: 0.0,
+                left: vec![0; 200],
                 values: vec![60.0; 200],
                 setting: None,
             },

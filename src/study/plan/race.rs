@@ -22,6 +22,9 @@
 //! bounds and pairs as other candidates, so these share the other half. [`super::bounds`] and [`super::means`]
 //! describe the bounds. They assume no distribution.
 //!
+//! A candidate that leaves more targets behind than another one that meets the limits is excluded
+//! ([`super::leftovers`]).
+//!
 //! If the objective is a setting, its values need no runs. The best value that meets all limits is the answer.
 //!
 //! The race does not assume that a larger setting is faster or causes a higher load. Such an assumption would save
@@ -104,6 +107,8 @@ pub struct Sample {
     pub value: f64,
     /// For each limit, by how much the run exceeds it. At most 0 if the run meets the limit.
     pub excess: Vec<f64>,
+    /// The targets that the run leaves behind, beyond those that the experiment allows.
+    pub left: u64,
 }
 
 impl Sample {
@@ -263,7 +268,7 @@ impl Race {
         };
         let mut rest = all;
         rest.retain(|&at| self.out(at).is_none());
-        if rest.len() > 1 && self.settings.is_none() {
+        if rest.len() > 1 && (self.settings.is_none() || self.leaves_differ(&rest)) {
             for few in [3, FIRST_LOOK] {
                 let wanted = self.wanted_below(few.min(self.rules.most), &rest);
                 if !wanted.is_empty() {
@@ -350,8 +355,11 @@ impl Race {
     /// Panics if a candidate has no run.
     #[must_use]
     pub fn states(&self) -> Vec<CandidateStatus> {
-        let out: Vec<Option<CandidateStatus>> =
+        let mut out: Vec<Option<CandidateStatus>> =
             (0..self.runs.len()).map(|at| self.out(at)).collect();
+        for candidate in self.leaving_more(&out) {
+            out[candidate] = Some(CandidateStatus::Leaves);
+        }
         let Some(leader) = self.leader(&out) else {
             return out
                 .into_iter()
@@ -592,6 +600,15 @@ impl Race {
         }
         let is_last_word = runs.len() >= self.rules.most;
         (is_last_word && self.unshown(candidate).is_some()).then_some(CandidateStatus::Undecided)
+    }
+
+    /// Returns the numbers of targets that the first `runs` runs of a candidate leave behind.
+    pub(super) fn left(&self, candidate: usize, runs: usize) -> Vec<u64> {
+        let mut left = Vec::new();
+        for run in &self.runs[candidate][..runs] {
+            left.push(run.left);
+        }
+        left
     }
 
     /// Returns whether the pairs show that `other` is greater than `base`.

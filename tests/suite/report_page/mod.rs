@@ -131,7 +131,7 @@ fn the_page_shows_the_question_the_answer_stalled_rollouts_and_every_curve() {
     );
     let answer = page.text("document.getElementById('answer').innerText");
     assert!(
-        answer.contains("all 60 clusters ready in ") && answer.contains("stuck does not complete"),
+        answer.contains("all 60 clusters ready in ") && answer.contains("stuck: no run completes"),
         "{answer}"
     );
     let held = page.text("document.getElementById('unfinished').innerText");

@@ -9,10 +9,10 @@ use super::format::{count, time_with_interval};
 use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
 use crate::results::{
-    CauseRow, ClusterRow, DrawnConstant, Measure, Provenance, READY_TIME, RESOLVED_FILE,
-    ReachRange, RegistryRow, ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow,
-    UncertaintyRow, VariantInfo, WorkloadRow, compared, grouped, read_causes, read_draws,
-    read_uncertainty,
+    AllowedLeft, CauseRow, ClusterRow, DrawnConstant, Measure, Provenance, READY_TIME,
+    RESOLVED_FILE, ReachRange, RegistryRow, ResultsError, RunRow, Setting, SummaryRow, Tables,
+    TimelineRow, UncertaintyRow, VariantInfo, WorkloadRow, compared, grouped, read_causes,
+    read_draws, read_uncertainty,
 };
 use fleetsim_units::io::read_below;
 use fleetsim_units::stats;
@@ -58,6 +58,8 @@ pub(super) struct VariantResults<'r> {
     pub(super) displayed: Option<&'r RunRow>,
     summary: Vec<&'r SummaryRow>,
     uncertain: Vec<&'r UncertaintyRow>,
+    /// The targets that a run may leave behind and still count as one that leaves none.
+    pub(super) allowed_left: AllowedLeft,
 }
 
 impl Results {
@@ -220,6 +222,7 @@ impl Results {
                 causes: rows_of(&causes, name),
                 summary: rows_of(&summary, name),
                 uncertain: rows_of(&uncertain, name),
+                allowed_left: self.provenance.allowed_left,
             });
         }
         variants
@@ -352,6 +355,7 @@ impl<'r> VariantResults<'r> {
             displayed: None,
             summary: Vec::new(),
             uncertain: Vec::new(),
+            allowed_left: AllowedLeft::default(),
         }
     }
 

@@ -2,9 +2,9 @@
 //! only, and total intervals.
 
 use super::data::Results;
-use super::format::{apart, in_unit, percent};
+use super::format::{apart, in_unit, percent, time};
 use super::wrap::{shortened, text_table, wrapped};
-use crate::results::{Measure, READY_TIME, UncertaintyRow};
+use crate::results::{Measure, READY_TIME, RunOutcome, UncertaintyRow};
 
 /// Headline measures. Each is shown if any run has a value of it.
 const HEADLINE: [Measure; 3] = [Measure::ExposedTargets, READY_TIME, Measure::PeakPulls];
@@ -16,6 +16,8 @@ pub(super) struct Uncertain<'r> {
     pub(super) measure: Measure,
     pub(super) unit: &'r str,
     pub(super) rows: Vec<&'r UncertaintyRow>,
+    /// For each row, the words for a value that some draws do not reach.
+    pub(super) late: Vec<String>,
 }
 
 /// The headline measures with their rows; empty if constants were not drawn.
@@ -31,6 +33,7 @@ pub(super) fn headline(results: &Results) -> Vec<Uncertain<'_>> {
             shown.push(Uncertain {
                 measure,
                 unit: &rows[0].unit,
+                late: rows.iter().map(|row| late(results, row)).collect(),
                 rows,
             });
         }
@@ -38,8 +41,28 @@ pub(super) fn headline(results: &Results) -> Vec<Uncertain<'_>> {
     shown
 }
 
-/// An interval in words: `12.3 min–15 min`, `12–200 targets`; an end that is not reached is `never`.
-pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
+/// `more than 48 h`, the horizon, for a variant whose unfinished draws went on there; `never` if one of them stalled.
+fn late(results: &Results, row: &UncertaintyRow) -> String {
+    let mut draws = results.draws.iter();
+    let stalls = draws.any(|run| {
+        run.variant == row.variant && run.outcome == RunOutcome::Stalled && !run.is_done()
+    });
+    if stalls || results.provenance.horizon_s <= 0.0 {
+        return "never".to_owned();
+    }
+    format!("more than {}", time(results.provenance.horizon_s))
+}
+
+/// A median in words.
+pub(super) fn median_text(median: Option<f64>, unit: &str, late: &str) -> String {
+    match median {
+        Some(median) => in_unit(median, unit),
+        None => late.to_owned(),
+    }
+}
+
+/// An interval in words: `12.3 min–15 min`, `12–200 targets`; `late` are the words for an end that is not reached.
+pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str, late: &str) -> String {
     match (low, high) {
         (Some(low), Some(high)) if unit == "s" => {
             let low = in_unit(low, unit);
@@ -59,8 +82,8 @@ pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
                 format!("{from}–{to}")
             }
         }
-        (Some(low), None) => format!("{}–never", in_unit(low, unit)),
-        (None, _) => "never".to_owned(),
+        (Some(low), None) => format!("{} to {late}", in_unit(low, unit)),
+        (None, _) => late.to_owned(),
     }
 }
 
@@ -70,9 +93,9 @@ fn without_zeros(number: &str) -> &str {
 }
 
 /// The interval from random numbers only; a dash for a single run, which has none.
-pub(super) fn luck(row: &UncertaintyRow, unit: &str) -> String {
+pub(super) fn luck(row: &UncertaintyRow, unit: &str, late: &str) -> String {
     if row.luck_level.is_some() {
-        range(row.luck_low, row.luck_high, unit)
+        range(row.luck_low, row.luck_high, unit, late)
     } else {
         "–".to_owned()
     }
@@ -94,6 +117,7 @@ pub fn uncertainty_text(results: &Results, width: usize) -> String {
         measure,
         unit,
         rows,
+        late,
     } in headline(results)
     {
         let first = rows[0];
@@ -111,7 +135,12 @@ pub fn uncertainty_text(results: &Results, width: usize) -> String {
             width,
             "  ",
         ));
-        text.push_str(&table(&rows, unit));
+        let lines: Vec<UncertainLine<'_>> = rows
+            .iter()
+            .zip(late)
+            .map(|(row, late)| UncertainLine { row, late })
+            .collect();
+        text.push_str(&table(&lines, unit));
     }
     text
 }
@@ -126,24 +155,32 @@ pub(super) fn heading(measure: Measure) -> &'static str {
     }
 }
 
-fn table(rows: &[&UncertaintyRow], unit: &str) -> String {
+/// A row of a table with the words for a value that some draws do not reach.
+struct UncertainLine<'r> {
+    row: &'r UncertaintyRow,
+    late: String,
+}
+
+fn table(lines: &[UncertainLine<'_>], unit: &str) -> String {
     text_table(
-        rows,
+        lines,
         1,
         &[
-            ("  variant", &|row| {
-                format!("  {}", shortened(&row.variant, NAME_MAX))
+            ("  variant", &|line| {
+                format!("  {}", shortened(&line.row.variant, NAME_MAX))
             }),
-            ("median", &|row| {
-                in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)
+            ("median", &|line| {
+                median_text(line.row.luck_median, unit, &line.late)
             }),
-            ("luck alone", &|row| luck(row, unit)),
-            ("median", &|row| {
-                in_unit(row.total_median.unwrap_or(f64::INFINITY), unit)
+            ("luck alone", &|line| luck(line.row, unit, &line.late)),
+            ("median", &|line| {
+                median_text(line.row.total_median, unit, &line.late)
             }),
-            ("total", &|row| range(row.total_low, row.total_high, unit)),
-            ("least in", &|row| {
-                percent((row.least_share * 100.0).round() / 100.0)
+            ("total", &|line| {
+                range(line.row.total_low, line.row.total_high, unit, &line.late)
+            }),
+            ("least in", &|line| {
+                percent((line.row.least_share * 100.0).round() / 100.0)
             }),
         ],
     )
@@ -183,7 +220,10 @@ pub(super) mod tests {
         let some = |values: [f64; 3]| values.map(Some);
         Results {
             causes: Vec::new(),
-            provenance: Provenance::new("waves", "How long?", 1, 20),
+            provenance: Provenance {
+                horizon_s: 172_800.0,
+                ..Provenance::new("waves", "How long?", 1, 20)
+            },
             tables: Tables::default(),
             draws: Vec::new(),
             constants: Vec::new(),
@@ -243,7 +283,10 @@ pub(super) mod tests {
                 && quick.contains("5.00–90.0 min"),
             "{text}"
         );
-        assert!(line("careful").contains("33.3 min–never"), "{text}");
+        assert!(
+            line("careful").contains("33.3 min to more than 2.00 d"),
+            "{text}"
+        );
         assert!(
             !text.contains("exposed_targets"),
             "no cluster is exposed in any run:\n{text}"
@@ -262,7 +305,7 @@ pub(super) mod tests {
             .for_each(|row| (row.luck_low, row.luck_high, row.luck_level) = (None, None, None));
         let text = uncertainty_text(&one, 100);
         assert!(
-            text.contains("from random numbers alone (–),") && !text.contains("min       never"),
+            text.contains("from random numbers alone (–),") && !text.contains("min       more"),
             "{text}"
         );
         assert_eq!(text.matches(" – ").count(), 3, "{text}");

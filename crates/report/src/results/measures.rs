@@ -442,6 +442,12 @@ impl RunRow {
         self.reachable_ready_s.is_some()
     }
 
+    /// Returns how many targets are on the old version at the end.
+    #[must_use]
+    pub const fn left_on_old(&self) -> u64 {
+        self.targets - self.targets_done
+    }
+
     /// The number of targets that could not be updated.
     pub(super) fn unreachable_targets(&self) -> u64 {
         self.targets.saturating_sub(self.reachable_targets)

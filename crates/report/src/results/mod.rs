@@ -14,6 +14,7 @@
 //! - [`StudyShard`] is a share of a study's runs for one of several machines, and [`ShardSet`] all shares before
 //!   merging.
 
+mod allowed_left;
 mod best;
 mod calibration;
 mod causes;
@@ -49,6 +50,7 @@ mod timeline;
 mod uncertainty;
 mod variants;
 
+pub use allowed_left::AllowedLeft;
 pub use best::{ComparisonRow, contenders};
 pub use calibration::*;
 pub use causes::{

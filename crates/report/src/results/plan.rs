@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::provenance::{VersionedRecord, read_record};
 use super::tables::to_csv;
-use super::{Measure, ReachRange, ResultsError, RunRow, Setting};
+use super::{AllowedLeft, Measure, ReachRange, ResultsError, RunRow, Setting};
 
 /// The name of the plan file. It distinguishes the folder of a plan from one of plain results.
 pub const PLAN_FILE: &str = "plan.json";
@@ -27,6 +27,9 @@ pub struct PlanRecord {
     pub is_maximised: bool,
     /// The limits, as written.
     pub limits: Vec<String>,
+    /// The targets that a run may leave on the old version and still count as one that leaves none.
+    #[serde(default, skip_serializing_if = "AllowedLeft::is_none")]
+    pub allowed_left: AllowedLeft,
     /// Confidence of the comparisons, 0 to 1.
     pub confidence: f64,
     /// Values that differ by less than this share count as equal.
@@ -149,6 +152,8 @@ pub enum CandidateStatus {
     Slower,
     /// The candidate exceeds a limit.
     Breaks,
+    /// The candidate leaves more targets behind than another setting that meets the limits.
+    Leaves,
     /// A run of the candidate did not finish.
     Unfinished,
     /// The candidate's runs do not distinguish it from the best setting.
@@ -185,8 +190,8 @@ pub struct Candidate {
     pub settings: Vec<Setting>,
     /// The candidate's status.
     pub standing: CandidateStatus,
-    /// The limit that the candidate exceeds or is not shown to meet, or the rule that blocked an unfinished run;
-    /// otherwise empty.
+    /// The limit that the candidate exceeds or is not shown to meet, the rule that blocked an unfinished run, or how
+    /// many targets it leaves behind; otherwise empty.
     pub reason: String,
     /// Number of runs spent on the candidate.
     pub runs: u64,
@@ -416,6 +421,7 @@ mod tests {
             unit: "s".to_owned(),
             is_maximised: false,
             limits: Vec::new(),
+            allowed_left: AllowedLeft::default(),
             confidence: 0.95,
             indifference: 0.01,
             confirm: 1,
@@ -452,6 +458,7 @@ mod tests {
             CandidateStatus::Equal,
             CandidateStatus::Slower,
             CandidateStatus::Breaks,
+            CandidateStatus::Leaves,
             CandidateStatus::Unfinished,
             CandidateStatus::Undecided,
         ];

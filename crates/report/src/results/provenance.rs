@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::ResultsError;
 use super::shard::ShardInfo;
+use super::{AllowedLeft, ResultsError};
 use fleetsim_units::io::{read_below, read_below_at_most};
 
 /// The version of the results format; raised when a column changes its name or meaning.
@@ -95,6 +95,9 @@ pub struct Provenance {
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aims: Vec<String>,
+    /// The targets that a run may leave on the old version and still count as one that leaves none.
+    #[serde(default, skip_serializing_if = "AllowedLeft::is_none")]
+    pub allowed_left: AllowedLeft,
     /// The part of the study's runs; only for a shard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardInfo>,

@@ -150,6 +150,7 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
                 Sample {
                     value: 1.0,
                     excess: vec![if run < beyond { 1.0 } else { -1.0 }],
+                    left: 0,
                 },
             );
         }
@@ -158,6 +159,7 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
             Sample {
                 value: 1.0,
                 excess: vec![-1.0],
+                left: 0,
             },
         );
         (race.broken(0).is_some(), race.unshown(0).is_none())
@@ -228,11 +230,70 @@ fn a_stalled_candidate_is_excluded_and_without_an_answer_the_closest_is_reported
             Sample {
                 value: 1.0,
                 excess: vec![excess],
+                left: 0,
             },
         );
     }
     assert!(race.next().is_empty(), "there is nothing left to look for");
     assert_eq!(race.closest(&[10.0]), Some(1));
+}
+
+#[test]
+fn a_candidate_that_leaves_more_behind_is_out_however_fast_it_is() {
+    let rules = rules(vec![Statistic::Every]);
+    let mut race = entered(3, rules);
+    // The first is the fastest. The third leaves fewer behind than all, but exceeds a limit.
+    for run in 0..10 {
+        for (candidate, value, excess, left) in [
+            (0, 10.0, -1.0, if run == 7 { 3 } else { 2 }),
+            (1, 60.0, -1.0, 2),
+            (2, 5.0, 1.0, 0),
+        ] {
+            let excess = vec![excess];
+            race.add(
+                candidate,
+                Sample {
+                    value,
+                    excess,
+                    left,
+                },
+            );
+        }
+        let first = if run < 7 {
+            CandidateStatus::Best
+        } else {
+            CandidateStatus::Leaves
+        };
+        assert_eq!(race.states()[0], first, "after run {run}");
+    }
+    assert_eq!(race.states()[1], CandidateStatus::Best);
+    assert_eq!(race.states()[2], CandidateStatus::Breaks);
+}
+
+#[test]
+fn settings_with_leftovers_run_often_enough_to_be_compared() {
+    let mut race = Race::new(2, false, rules(vec![Statistic::Every]));
+    race.enter(Some(1.0));
+    race.enter(Some(2.0));
+    for (candidate, left) in [(0, 1), (1, 0)] {
+        let excess = vec![-1.0];
+        race.add(
+            candidate,
+            Sample {
+                value: 1.0,
+                excess,
+                left,
+            },
+        );
+    }
+    let wanted = race.next();
+    assert_eq!(
+        wanted,
+        [0, 1].map(|candidate| RunsWanted {
+            candidate,
+            up_to: 3
+        })
+    );
 }
 
 #[test]
@@ -286,6 +347,7 @@ fn candidates_that_enter_one_by_one_are_equal_if_their_runs_are() {
                 Sample {
                     value: 100.0 + 7.0 * (run % 5) as f64,
                     excess: Vec::new(),
+                    left: 0,
                 },
             );
         }

@@ -113,6 +113,7 @@ fn raced_within(mut race: Race, truths: &[Truth], seed: u64, budget: usize) -> R
                     Sample {
                         value,
                         excess: vec![excess; race.limits()],
+                        left: 0,
                     },
                 );
             }

@@ -1,4 +1,4 @@
-//! The variants that a question compares, and the display of one variant among others.
+//! The variants that a question compares, and the words that show one variant among others.
 
 use super::groups::NamedVariant;
 use super::ranking::{RankedTime, RankedVariant, time_before_late};

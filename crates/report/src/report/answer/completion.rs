@@ -9,12 +9,13 @@ use super::decisions::{Decision, DecisionRule};
 use super::details::{may_be_fastest, unfinished};
 use super::groups::NamedVariant;
 use super::lines::{AnswerKey, AnswerLines};
-use super::ranking::{RankedTime, RankedVariant, fastest, left_behind, rankable, ranked_time};
+use super::load::LoadContext;
+use super::ranking::{RankedTime, RankedVariant, fastest, rankable, ranked_time};
 use super::room::RegistryLink;
 use super::sentence::{quoted, some_of};
 use super::{left, limit_lines, load, others, times, tradeoff};
 use crate::report::data::{VariantResults, range_of, target_of};
-use crate::report::format::{in_unit, time};
+use crate::report::format::time;
 use crate::report::limits::{AssertedLimit, exceeded, fails};
 use fleetsim_units::counted;
 
@@ -61,10 +62,15 @@ pub(super) fn answer(
     };
     answer.add(AnswerKey::Left, left::line(chosen.variant));
     let decision = asked.decision(chosen.label, verdict.rule);
-    let time = times::line(chosen.variant).map(|line| with_draws(line, &decision));
+    let time =
+        times::line_below(&verdict.text, chosen.variant).map(|line| with_draws(line, &decision));
     let is_by_room = verdict.rule == DecisionRule::FastestWithRoom;
     answer.add(AnswerKey::Time, time);
-    answer.add(AnswerKey::Load, load::line(chosen.variant, is_by_room));
+    let context = LoadContext {
+        is_room_asked: is_by_room,
+        ..LoadContext::default()
+    };
+    answer.add(AnswerKey::Load, load::line(chosen.variant, context));
     answer.add_cause(chosen);
     let others = others::line(&asked, chosen).map(|line| at_defaults(line, chosen.variant));
     answer.add(AnswerKey::Else, others);
@@ -106,8 +112,8 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
         }
     }
 
-    /// A variant that is about as fast as the first, and under which no pull fails. `None`: no pull of the first fails,
-    /// or there is no such variant.
+    /// A variant that is about as fast as the first, and under which no pull fails. `None`: no pull of the first
+    /// fails, or there is no such variant.
     fn by_failures(&self, first: &RankedVariant<'_, '_>) -> Option<GroupVerdict<'a, 'v, 'r>> {
         if most_failed_pulls(first.variant) == 0 || !first.variant.draws.is_empty() {
             return None;
@@ -120,14 +126,14 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
         let best = gentle
             .iter()
             .min_by(|a, b| a.time(self.by).total_cmp(&b.time(self.by)))?;
+        let best_s = best.time(self.by);
         let text = format!(
-            "Use `{}`: {} after {}, and no pull fails. `{}` takes {}, with up to {}.",
+            "Use `{}`: {} after {}, {} later than under `{}`, and no pull fails.",
             best.label,
             times::are_ready(best.variant),
-            time(best.time(self.by)),
-            first.label,
-            time(first.time(self.by)),
-            in_unit(most_failed_pulls(first.variant) as f64, "failed pulls")
+            time(best_s),
+            time(best_s - first.time(self.by)),
+            first.label
         );
         Some(GroupVerdict {
             text,
@@ -342,7 +348,7 @@ pub(super) fn at_defaults(line: String, variant: &VariantResults<'_>) -> String 
     if variant.draws.is_empty() {
         line
     } else {
-        format!("at the defaults: {line}")
+        format!("at the defaults, {line}")
     }
 }
 
@@ -367,7 +373,7 @@ fn most_failed_pulls(variant: &VariantResults<'_>) -> u64 {
 /// `never completes`, or the time after which it is still incomplete.
 fn never(variant: &VariantResults<'_>) -> String {
     let runs = &variant.runs;
-    let left: u64 = runs.iter().map(|run| left_behind(run)).sum();
+    let left: u64 = runs.iter().map(|run| run.left_on_old()).sum();
     match times::latest(runs).as_str() {
         "never" => "never completes".to_owned(),
         later if left > 0 => format!("needs {later}"),

@@ -2,8 +2,8 @@
 //!
 //! The table is `decisions-by-draw.csv`. A decision that holds in few draws depends on constants that nobody knows.
 
+use super::alike::are_alike;
 use super::groups::NamedVariant;
-use super::ranking::left_behind;
 use super::room::RegistryLink;
 use crate::report::limits::AssertedLimit;
 use crate::results::{DrawDecisionRow, RunRow};
@@ -17,17 +17,35 @@ pub(in crate::report) enum DecisionRule {
     FastestWithRoom,
     /// The fastest variant of those that meet the limits.
     FastestWithinLimits,
+    /// Of the choices that leave the fewest targets behind and take about as long as the fastest, those whose
+    /// registry sends the least.
+    FastestChoice,
+    /// The same, of those that meet the limits.
+    FastestChoiceWithinLimits,
+    /// What people have, where it meets the limits.
+    EnoughForLimits,
     /// The variant with the fewest exposed clusters.
     FewestExposed,
 }
 
 impl DecisionRule {
+    /// Returns true if choices that take about as long are told apart by the bytes that the registry sends.
+    const fn is_of_choices(self) -> bool {
+        matches!(
+            self,
+            Self::FastestChoice | Self::FastestChoiceWithinLimits | Self::EnoughForLimits
+        )
+    }
+
     /// The name of the rule in the table.
     const fn name(self) -> &'static str {
         match self {
             Self::Fastest => "fastest",
             Self::FastestWithRoom => "fastest with room on the registry's link",
             Self::FastestWithinLimits => "fastest within the limits",
+            Self::FastestChoice => "fastest choice",
+            Self::FastestChoiceWithinLimits => "fastest choice within the limits",
+            Self::EnoughForLimits => "the first choice, if it meets the limits",
             Self::FewestExposed => "fewest exposed",
         }
     }
@@ -118,6 +136,13 @@ struct DrawnRun<'v, 'r> {
     run: &'r RunRow,
 }
 
+impl DrawnRun<'_, '_> {
+    /// Returns the number of targets that the run leaves behind, beyond those that the experiment allows.
+    fn left(&self) -> u64 {
+        self.named.variant.allowed_left.beyond(self.run)
+    }
+}
+
 /// The runs of one draw.
 fn runs_of_draw<'v, 'r>(all: &[NamedVariant<'v, 'r>], draw: u32) -> Vec<DrawnRun<'v, 'r>> {
     let mut runs = Vec::new();
@@ -146,20 +171,35 @@ fn best_of_draw(
             eligible.push(drawn);
         }
     }
-    let fewest = eligible.iter().map(|drawn| left_behind(drawn.run)).min();
-    eligible.retain(|drawn| Some(left_behind(drawn.run)) == fewest);
-    let least = eligible
-        .iter()
-        .map(|drawn| ready(drawn.run))
-        .fold(f64::INFINITY, f64::min);
+    let fewest = eligible.iter().map(|drawn| drawn.left()).min();
+    eligible.retain(|drawn| Some(drawn.left()) == fewest);
+    if let Some(first) = runs.first()
+        && rule == DecisionRule::EnoughForLimits
+    {
+        eligible.retain(|drawn| drawn.named.label == first.named.label);
+    }
+    let least = least_of(&eligible, ready);
+    if rule.is_of_choices() {
+        eligible.retain(|drawn| are_alike(ready(drawn.run), least));
+        let least_sent = least_of(&eligible, sent);
+        eligible.retain(|drawn| are_alike(sent(drawn.run), least_sent));
+    } else {
+        eligible.retain(|drawn| ready(drawn.run) <= least);
+    }
     let mut names: Vec<String> = Vec::new();
     for drawn in eligible {
         let name = drawn.named.label.to_owned();
-        if ready(drawn.run) <= least && !names.contains(&name) {
+        if !names.contains(&name) {
             names.push(name);
         }
     }
     names
+}
+
+/// The least value of some runs.
+fn least_of(runs: &[&DrawnRun<'_, '_>], of: fn(&RunRow) -> f64) -> f64 {
+    let values = runs.iter().map(|drawn| of(drawn.run));
+    values.fold(f64::INFINITY, f64::min)
 }
 
 /// The names of the runs that `is_best` picks, each once.
@@ -182,11 +222,18 @@ fn fulfils(rule: DecisionRule, drawn: &DrawnRun<'_, '_>, limits: &[AssertedLimit
             Some(link) => link.has_room_in(drawn.run),
             None => true,
         },
-        DecisionRule::FastestWithinLimits => limits
+        DecisionRule::FastestWithinLimits
+        | DecisionRule::FastestChoiceWithinLimits
+        | DecisionRule::EnoughForLimits => limits
             .iter()
             .all(|limit| limit.holds_in(variant, drawn.run)),
-        DecisionRule::Fastest | DecisionRule::FewestExposed => true,
+        DecisionRule::Fastest | DecisionRule::FastestChoice | DecisionRule::FewestExposed => true,
     }
+}
+
+/// The bytes that the registry sent in a run.
+fn sent(run: &RunRow) -> f64 {
+    run.egress_bytes as f64
 }
 
 /// The time of a run; infinite if it did not complete.

@@ -8,6 +8,7 @@ use super::certainty::fewest_in_draws;
 use super::decisions::{Decision, DecisionRule, DrawsHolding};
 use super::groups::{Best, NamedVariant};
 use super::lines::{AnswerKey, AnswerLines};
+use super::load::LoadContext;
 use super::sentence::{completion, may_be_too, quoted, some_of};
 use super::{left, limit_lines, load};
 use crate::report::axis::span;
@@ -55,7 +56,10 @@ pub(super) fn answer(
         chosen: None,
     };
     answer.add(AnswerKey::Stops, left::stalled(least.variant));
-    answer.add(AnswerKey::Load, load::line(least.variant, false));
+    answer.add(
+        AnswerKey::Load,
+        load::line(least.variant, LoadContext::default()),
+    );
     answer.add(AnswerKey::Else, others(&exposed, &fewest, seed));
     answer
 }

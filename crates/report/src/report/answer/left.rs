@@ -1,6 +1,5 @@
 //! The line `left`: the targets that stay on the old version at the end, with their names and the reason.
 
-use super::ranking::left_behind;
 use super::sentence::listed;
 use crate::report::data::{VariantResults, range_of, target_of};
 use crate::report::format::{count, ended};
@@ -9,16 +8,26 @@ use fleetsim_units::counted;
 
 /// Maximum number of names.
 const NAMED: usize = 5;
+/// Below this share of the runs, only the rule of a stall is named.
+const FEW_RUNS: f64 = 0.25;
 
-/// The targets that a variant leaves on the old version. `None`: no run leaves any.
+/// Says which targets a variant leaves on the old version. `None`: every run updates all targets.
 pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
     let mut parts = Vec::new();
     parts.extend(unreachable(variant));
     parts.extend(stalled(variant));
-    (!parts.is_empty()).then(|| parts.join("; "))
+    if parts.is_empty() {
+        return None;
+    }
+    let allowed = variant.allowed_left;
+    let is_allowed = variant.runs.iter().all(|run| allowed.beyond(run) == 0);
+    if is_allowed && !allowed.is_none() {
+        parts.push(format!("{} allowed", allowed.text()));
+    }
+    Some(parts.join("; "))
 }
 
-/// `6 of 200 (2–11) cannot be updated: offline, for example a, b and c`.
+/// `6 of 200 clusters (2–11 over the runs) are offline: a, b and c`, or why each of them cannot be updated.
 fn unreachable(variant: &VariantResults<'_>) -> Option<String> {
     let reach = variant.reach();
     if reach.is_whole() {
@@ -29,27 +38,62 @@ fn unreachable(variant: &VariantResults<'_>) -> Option<String> {
         (reach.agentless, "without agent"),
         (reach.offline, "offline"),
     ];
-    let mut given: Vec<String> = Vec::new();
-    for (range, reason) in reasons {
-        let (_, most) = range;
-        if most > 0 && range == reach.missing {
-            given.push(reason.to_owned());
-        } else if most > 0 {
-            given.push(format!("{} {reason}", range_of(range)));
-        }
-    }
     let names = if variant.is_whole() {
         example(variant)
     } else {
         String::new()
     };
-    Some(format!(
-        "{} of {} {}s cannot be updated: {}{names}",
-        range_of(reach.missing),
-        range_of(reach.targets),
+    let who = format!(
+        "{} {}s{}",
+        missing_of_all(variant),
         target_of([variant.info]),
+        over_runs(variant)
+    );
+    let mut given: Vec<String> = Vec::new();
+    for (range, reason) in reasons {
+        let (_, most) = range;
+        if most > 0 && range == reach.missing {
+            return Some(format!("{who} {reason} for the whole time{names}"));
+        }
+        if most > 0 {
+            given.push(format!("{} {reason}", range_of(range)));
+        }
+    }
+    Some(format!(
+        "{who} cannot be updated: {}{names}",
         listed(&given)
     ))
+}
+
+/// `6 of 200`; a range where the median run misses none.
+fn missing_of_all(variant: &VariantResults<'_>) -> String {
+    let reach = variant.reach();
+    let targets = range_of(reach.targets);
+    match median_missing(variant) {
+        0 => format!("{} of {targets}", range_of(reach.missing)),
+        median => format!("{} of {targets}", count(median as f64)),
+    }
+}
+
+/// ` (2–11 over the runs)`; empty if all runs have the same number, or it is said already.
+fn over_runs(variant: &VariantResults<'_>) -> String {
+    let (least, most) = variant.reach().missing;
+    if least < most && median_missing(variant) > 0 {
+        format!(" ({} over the runs)", range_of((least, most)))
+    } else {
+        String::new()
+    }
+}
+
+/// The median number of targets that cannot be updated, the lower of two.
+fn median_missing(variant: &VariantResults<'_>) -> u64 {
+    let mut missing: Vec<u64> = Vec::new();
+    for run in &variant.runs {
+        missing.push(run.targets.saturating_sub(run.reachable_targets));
+    }
+    missing.sort_unstable();
+    let middle = missing.get(missing.len().saturating_sub(1) / 2);
+    middle.copied().unwrap_or(0)
 }
 
 /// The names of the targets that the displayed run leaves behind, if they are few.
@@ -88,24 +132,28 @@ pub(super) fn stalled(variant: &VariantResults<'_>) -> Option<String> {
     Some(format!(
         "{which} {} with {left} {target}s not ready on the new version{}",
         ended(run.outcome),
-        why(first)
+        why(first, runs)
     ))
 }
 
 /// The least and the most targets that some runs leave behind.
 fn left_range(runs: &[&RunRow]) -> String {
-    let least = runs.iter().map(|run| left_behind(run)).min();
-    let most = runs.iter().map(|run| left_behind(run)).max();
+    let least = runs.iter().map(|run| run.left_on_old()).min();
+    let most = runs.iter().map(|run| run.left_on_old()).max();
     range_of((least.unwrap_or(0), most.unwrap_or(0)))
 }
 
-/// The rule that holds these runs, with the explanation of one of them.
-fn why(runs: &[&RunRow]) -> String {
+/// The rule that holds these runs, of `all` runs, with the explanation of one of them. Few runs have only the rule.
+fn why(runs: &[&RunRow], all: usize) -> String {
     let run = runs[0];
     if run.held_by.is_empty() {
         return String::new();
     }
     let mut text = format!(", held by {}", run.held_by);
+    let are_few = (runs.len() as f64) < FEW_RUNS * all as f64;
+    if are_few {
+        return text;
+    }
     if !run.held_detail.is_empty() {
         let details = grouped(runs.iter().map(|run| (&run.held_detail, ())));
         if details.len() > 1 {
@@ -122,7 +170,7 @@ fn why(runs: &[&RunRow]) -> String {
     text
 }
 
-/// The known causes for the targets that a run leaves behind: `6 offline, 1 defective`.
+/// Describes the targets that a run leaves behind, as far as the simulator knows: `6 offline, 1 defective`.
 fn in_the_way(run: &RunRow) -> String {
     let counts = [
         (run.offline_targets, "offline"),

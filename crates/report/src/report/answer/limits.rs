@@ -41,7 +41,7 @@ struct BoundVariant<'v, 'r> {
     variant: &'v VariantResults<'r>,
     /// The number of limits that it exceeds or is not shown to meet.
     exceeded: usize,
-    /// Whether its runs are too few to decide whether it meets its limits.
+    /// True if its runs are too few to decide on its limits.
     is_open: bool,
 }
 

@@ -4,7 +4,9 @@ use super::groups::groups;
 use super::*;
 use crate::report::Results;
 use crate::report::synthetic::{Fleet, Wave, grid, six_settings};
-use crate::results::{Limit, LinkKind, RegistryRow, RunKey, RunOutcome, RunRow, WorkloadRow};
+use crate::results::{
+    AllowedLeft, Limit, LinkKind, RegistryRow, RunKey, RunOutcome, RunRow, WorkloadRow,
+};
 
 /// The results of a fleet.
 fn results_of(fleet: &Fleet) -> Results {
@@ -63,8 +65,8 @@ fn a_sweep_leads_with_the_fastest_setting_that_leaves_room_on_the_link() {
         "{said}"
     );
     assert!(said.contains("busiest minute 4.71 of 10 Gbit/s"), "{said}");
-    assert!(said.contains("`maxUnavailable=10%` saves "), "{said}");
-    assert!(said.contains("`maxUnavailable=1` takes "), "{said}");
+    assert!(said.contains("`maxUnavailable=10%`: "), "{said}");
+    assert!(said.contains("`maxUnavailable=1`: "), "{said}");
     assert!(said.lines().count() <= 6, "{said}");
 }
 
@@ -138,7 +140,28 @@ fn a_variant_that_leaves_more_targets_behind_is_never_first() {
         &[],
     );
     assert!(said.starts_with("`whole` is the fastest: all "), "{said}");
-    assert!(said.contains("but leaves up to 3 behind"), "{said}");
+    assert!(said.contains("but up to 3 stay behind"), "{said}");
+}
+
+#[test]
+fn targets_that_the_experiment_allows_to_stay_behind_do_not_decide() {
+    let quick = Wave {
+        unreachable: 3,
+        ..Wave::new("quick", 500, 0)
+    };
+    let mut results = results_of(&of_waves(vec![quick, Wave::new("whole", 50, 0)]));
+    let allowed = [
+        (AllowedLeft::Count(2), "`whole` is the fastest: "),
+        (AllowedLeft::Count(3), "`quick` is the fastest: "),
+        (AllowedLeft::Percent(1), "`quick` is the fastest: "),
+    ];
+    for (allowed, start) in allowed {
+        results.provenance.allowed_left = allowed;
+        let said = text(&results, &[]);
+        assert!(said.starts_with(start), "{allowed:?}: {said}");
+    }
+    let said = text(&results, &[]);
+    assert!(said.contains("; 1% allowed"), "{said}");
 }
 
 #[test]
@@ -317,6 +340,11 @@ fn the_workloads_of_a_release_are_distinguished() {
                 ready_s: Some(ready_s),
             };
             results.tables.workloads.push((key, row));
+        }
+    }
+    for row in &mut results.tables.summary {
+        if row.measure == crate::results::READY_TIME {
+            row.median = Some(300.0);
         }
     }
     let said = text(&results, &[]);

@@ -60,7 +60,7 @@ pub(in crate::report) struct AnswerLines {
     /// The sentence that answers the question.
     pub(in crate::report) verdict: String,
     pub(in crate::report) lines: Vec<AnswerLine>,
-    /// The decision of the verdict. `None`: no variant can be chosen.
+    /// The decision of the verdict. `None`: nothing can be chosen.
     pub(in crate::report) decision: Option<Decision>,
     /// The index of the chosen variant, of which the lines speak. `None`: nothing can be chosen, or the question is not
     /// about time.

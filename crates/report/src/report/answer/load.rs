@@ -1,7 +1,9 @@
 //! The line `load`: concurrent pulls, the busiest minute of the registry's link, and refused requests.
 
+use super::alike::are_alike;
 use super::room::{RegistryLink, busiest_minute};
 use super::sites;
+use super::times::times_instead;
 use crate::report::data::VariantResults;
 use crate::report::format::{RateUnit, count, in_unit, time};
 use crate::results::Measure;
@@ -10,24 +12,43 @@ use crate::results::Measure;
 const FEW: f64 = 10.0;
 /// Minimum time at capacity, in seconds, that is mentioned.
 const FULL_S: f64 = 1.0;
+/// Most refusals that are named for an alternative.
+const MOST_REFUSALS: usize = 2;
+
+/// The parts of the line that depend on the verdict above it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LoadContext<'a, 'r> {
+    /// True if the verdict says that the link has room.
+    pub(super) is_room_asked: bool,
+    /// True if the verdict says how much the registry sends.
+    pub(super) says_sent: bool,
+    /// The variant that the verdict compares with.
+    pub(super) reference: Option<&'a VariantResults<'r>>,
+}
 
 /// `543 pulls at once; busiest minute 6.8 of 10 Gbit/s; link full for 4 min; 5,305 answers 429`. `None`: nothing is
 /// pulled.
-pub(super) fn line(variant: &VariantResults<'_>, is_room_asked: bool) -> Option<String> {
+pub(super) fn line(variant: &VariantResults<'_>, context: LoadContext<'_, '_>) -> Option<String> {
     let peak = variant.median(Measure::PeakPulls)?;
     if peak <= 0.0 {
         return None;
     }
     let mut parts = vec![format!("{} at once", in_unit(peak, "pulls"))];
     parts.extend(link(variant));
-    parts.extend(full(variant));
+    parts.extend(match context.reference {
+        Some(reference) => full_instead(variant, reference),
+        None => full(variant),
+    });
     if let Some(link) = RegistryLink::of(variant)
-        && is_room_asked
+        && context.is_room_asked
     {
         parts.push(link.certainty(variant));
     }
-    parts.extend(sites::parts(variant));
-    parts.extend(refused(variant));
+    parts.extend(sites::parts(variant, context.says_sent));
+    parts.extend(match context.reference {
+        Some(reference) => refused_instead(variant, reference),
+        None => refused(variant),
+    });
     Some(parts.join("; "))
 }
 
@@ -52,20 +73,41 @@ pub(super) fn full(variant: &VariantResults<'_>) -> Option<String> {
     (full >= FULL_S).then(|| format!("link full for {}", time(full)))
 }
 
+/// `link full for 2.7 instead of 27.9 min`. `None`: both are hardly ever full.
+fn full_instead(variant: &VariantResults<'_>, reference: &VariantResults<'_>) -> Option<String> {
+    let now = variant.median(Measure::EgressBusy)?;
+    let before = reference.median(Measure::EgressBusy)?;
+    if before < FULL_S || are_alike(now, before) {
+        return full(variant);
+    }
+    Some(format!("link full for {}", times_instead(now, before)))
+}
+
 /// `5,305 answers 429, 40 failed pulls`. `None`: no request is refused and no pull fails.
 fn refused(variant: &VariantResults<'_>) -> Option<String> {
     let parts = refusals(variant);
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The first of these numbers. `None`: almost no request is refused, and no pull fails.
+/// The same; if nothing is refused, unlike before, what is saved.
+fn refused_instead(variant: &VariantResults<'_>, reference: &VariantResults<'_>) -> Option<String> {
+    let before = refused(reference);
+    match (refused(variant), before) {
+        (None, Some(before)) => Some(format!("nothing refused, instead of {before}")),
+        (now, _) => now,
+    }
+}
+
+/// The first of these numbers, for an alternative. `None`: hardly a request is refused, and no pull fails.
 pub(super) fn refused_in_short(variant: &VariantResults<'_>) -> Option<String> {
     let refused = variant.median(Measure::Responses429)? + variant.median(Measure::Responses503)?;
     let failed = variant.median(Measure::FailedPulls)?;
     if refused < FEW && failed < FEW {
         return None;
     }
-    refusals(variant).into_iter().next()
+    let mut parts = refusals(variant);
+    parts.truncate(MOST_REFUSALS);
+    Some(parts.join(", "))
 }
 
 /// The numbers of refused requests and of failed pulls.

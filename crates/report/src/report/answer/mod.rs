@@ -1,11 +1,12 @@
 //! The answer, derived from the recorded results by fixed rules. The terminal and the page show it first.
 //!
 //! A rollout is complete when all reachable targets are ready. An answer is a verdict and a few lines below it:
-//! limits, targets left behind, time, load, the critical path, and what the other variants would cost. If a defective
-//! revision was rolled out, the answer is instead the variant that exposes the fewest clusters ([`exposure`]). If a
-//! choice other than the strategy's own settings was swept, such as a cache, the choices are compared ([`worlds`]).
-//! The sentences behind the lines are the details. Names are in backticks.
+//! limits, targets left behind, time, load, the critical path, and what the other variants would cost. Where a
+//! defective revision was rolled out, the variant that exposes the fewest clusters is the answer instead
+//! ([`exposure`]). Where a choice beside the strategy's own settings was swept, such as a cache, the choices are
+//! compared ([`worlds`]). The sentences behind the lines are the details. Names stand in backticks.
 
+mod alike;
 mod asked;
 pub(in crate::report) mod bound;
 mod certainty;
@@ -27,6 +28,7 @@ mod questions;
 mod ranking;
 mod room;
 pub(in crate::report) mod sentence;
+mod short_labels;
 mod sites;
 #[cfg(test)]
 mod tests;

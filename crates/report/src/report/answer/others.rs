@@ -2,42 +2,51 @@
 
 use super::asked::{Asked, shown_peak, shown_time};
 use super::groups::NamedVariant;
-use super::ranking::{RankedVariant, left_behind, ranked_at};
+use super::ranking::{RankedVariant, ranked_at};
 use super::room::RegistryLink;
+use super::sentence::{quoted, some_of};
 use super::{load, tradeoff};
 use crate::report::data::VariantResults;
 use crate::report::format::{count, time};
 use crate::report::limits::{AssertedLimit, exceeded, fails};
+use crate::results::grouped;
 use fleetsim_units::counted;
 
-/// Maximum number of variants in the line.
-const MOST: usize = 3;
+/// Most different prices in the line.
+const MOST: usize = 4;
 /// Times that differ by less than this share count as equal.
 const ALIKE: f64 = 0.01;
 
-/// The alternatives to the chosen variant. `None`: there is no other.
+/// The alternatives to the chosen variant with their prices, those of one price together. `None`: there is no other.
 pub(super) fn line(asked: &Asked<'_, '_, '_>, chosen: &NamedVariant<'_, '_>) -> Option<String> {
-    let mut parts: Vec<String> = Vec::new();
     let own = ranked_at(asked.ranked, Some(chosen.at));
+    let mut priced = Vec::new();
     for other in candidates(asked, chosen) {
-        if parts.len() == MOST {
-            break;
-        }
         let ranked = ranked_at(asked.ranked, Some(other.at));
-        parts.push(match (own, ranked) {
+        let price = match (own, ranked) {
             (Some(own), Some(ranked)) => against(asked, own, ranked),
             _ => of_unranked(other, chosen.variant, asked.limits),
-        });
+        };
+        priced.push((price, other.label));
     }
-    let more = (asked.own.len() - 1).saturating_sub(parts.len());
+    let prices = grouped(priced);
+    let mut parts: Vec<String> = Vec::new();
+    let mut more = 0;
+    for (price, labels) in &prices {
+        if parts.len() == MOST {
+            more += labels.len();
+            continue;
+        }
+        let names = some_of(&quoted(labels.iter().copied()));
+        parts.push(format!("{names}: {price}"));
+    }
     if parts.is_empty() {
         return None;
     }
-    let mut text = parts.join("; ");
     if more > 0 {
-        text.push_str(&format!("; {more} more in the table"));
+        parts.push(format!("{more} more in the table"));
     }
-    Some(text)
+    Some(parts.join("; "))
 }
 
 /// The other variants, the most informative ones first: the next faster, the next slower, the lowest peak, then the
@@ -62,7 +71,7 @@ fn candidates<'a, 'v, 'r>(
     others
 }
 
-/// The distance between a variant's time and another time. Faster ones come before slower ones, and unfinished ones
+/// The distance of the time of a variant from another time. Faster ones come before slower ones, and unfinished ones
 /// last.
 fn distance(variant: &VariantResults<'_>, from_s: f64) -> f64 {
     match variant.ready_time() {
@@ -72,37 +81,33 @@ fn distance(variant: &VariantResults<'_>, from_s: f64) -> f64 {
     }
 }
 
-/// `` `100%` saves 5 min (link full for 4 min) ``, `` `5%` takes 9 min more with 24 at once ``.
+/// `10.9 min with 1,000 at once, link full for 4 min`, `22.9 min with 7 at once`.
 fn against(
     asked: &Asked<'_, '_, '_>,
     own: &RankedVariant<'_, '_>,
     other: &RankedVariant<'_, '_>,
 ) -> String {
-    let label = other.label;
     let own_s = own.time(asked.by);
     let other_s = other.time(asked.by);
-    let difference = if (own_s - other_s).abs() <= ALIKE * own_s {
-        "takes about as long".to_owned()
-    } else if !tradeoff::is_sweep(asked.ranked) {
-        format!("takes {}", shown_time(other, asked.by))
-    } else if other_s < own_s {
-        format!("saves {}", time(own_s - other_s))
+    let mut text = if (own_s - other_s).abs() <= ALIKE * own_s {
+        "about as long".to_owned()
     } else {
-        format!("takes {} more", time(other_s - own_s))
+        shown_time(other, asked.by)
     };
-    let mut text = format!("`{label}` {difference}");
     if other.peak.total_cmp(&own.peak).is_ne() {
         text.push_str(&format!(" with {}", shown_peak(other.peak)));
     }
-    let mut notes: Vec<String> = Vec::new();
+    let mut parts = vec![text];
     if has_room(own) != has_room(other) {
-        notes.extend(load::full(other.variant));
+        parts.extend(load::full(other.variant));
     }
-    notes.extend(load::refused_in_short(other.variant));
-    if !notes.is_empty() {
-        text.push_str(&format!(" ({})", notes.join(", ")));
+    parts.extend(load::refused_in_short(other.variant));
+    let finished = other.variant.finished();
+    let runs = other.variant.runs.len();
+    if finished < runs && finished != own.variant.finished() {
+        parts.push(format!("{finished} of {} complete", counted(runs, "run")));
     }
-    text
+    parts.join(", ")
 }
 
 /// Returns true if a variant leaves room on the registry's link.
@@ -113,44 +118,35 @@ fn has_room(ranked: &RankedVariant<'_, '_>) -> bool {
     }
 }
 
-/// A variant that is not ranked: it misses a limit, leaves more targets behind, or does not complete.
+/// The price of a variant that is not ranked: it misses a limit, leaves more targets behind, or does not complete.
 fn of_unranked(
     other: &NamedVariant<'_, '_>,
     chosen: &VariantResults<'_>,
     limits: &[AssertedLimit],
 ) -> String {
-    let NamedVariant { label, variant, .. } = other;
+    let variant = other.variant;
     let runs = variant.runs.len();
     let finished = variant.finished();
+    let left = variant.runs.iter().map(|run| run.left_on_old()).max();
+    let left = left.unwrap_or(0);
     if finished == 0 {
-        let left = variant.runs.iter().map(|run| left_behind(run)).max();
-        let left = count(left.unwrap_or(0) as f64);
-        return format!("`{label}` does not complete and leaves up to {left} behind");
+        return format!("no run completes, up to {} stay behind", count(left as f64));
     }
     if finished < runs && finished < chosen.finished() {
-        return format!(
-            "`{label}` completes in {finished} of {}",
-            counted(runs, "run")
-        );
+        return format!("{finished} of {} complete", counted(runs, "run"));
     }
     let took = match variant.ready_time() {
         Some(took) => time(took),
         None => "no known time".to_owned(),
     };
     if fails(variant, limits) {
-        return format!("`{label}` takes {took}, but misses a limit");
+        return format!("{took}, but misses a limit");
     }
     if exceeded(variant, limits) > 0 {
-        return format!(
-            "`{label}` takes {took}; its runs are too few to show that it meets the limits"
-        );
+        return format!("{took}; its runs are too few to show that it meets the limits");
     }
-    let left = variant.runs.iter().map(|run| left_behind(run)).max();
-    match left.unwrap_or(0) {
-        0 => format!("`{label}` takes {took}"),
-        most => format!(
-            "`{label}` takes {took}, but leaves up to {} behind",
-            count(most as f64)
-        ),
+    match left {
+        0 => took,
+        most => format!("{took}, but up to {} stay behind", count(most as f64)),
     }
 }

@@ -1,8 +1,9 @@
 //! The choice and the order of the ranked variants.
 //!
-//! A variant that leaves more targets behind is never before one that leaves fewer. If they leave equally many, the
-//! time decides, and then the peak of pulls. The time is that of all reachable targets, unless a few late ones take
-//! most of it for every fast variant: then it is the time of all but the late ones ([`RankedTime`]).
+//! A variant that leaves more targets behind is never before one that leaves fewer, unless the experiment allows as
+//! many. Among equals the time decides, and then the peak of pulls. The time is that of all reachable targets, unless
+//! a few late ones take most of it for every fast variant: then it is the time of all but the late ones
+//! ([`RankedTime`]).
 
 use std::cmp::Ordering;
 
@@ -118,12 +119,19 @@ pub(super) fn rankable<'v, 'r>(
         eligible.iter().filter_map(RankedVariant::of).collect();
     let (whole, partial): (Vec<_>, Vec<_>) = ranked
         .into_iter()
-        .partition(|ranked| ranked.variant.is_whole());
+        .partition(|ranked| is_whole(ranked.variant));
     if whole.is_empty() {
         with_most_complete_runs(partial)
     } else {
         with_fewest_left(whole, mean_left)
     }
+}
+
+/// Returns true if every run of a variant completed, or leaves only as many targets behind as are allowed.
+fn is_whole(variant: &VariantResults<'_>) -> bool {
+    let allowed = variant.allowed_left;
+    let mut runs = variant.runs.iter();
+    runs.all(|run| run.is_done() || (!allowed.is_none() && allowed.beyond(run) == 0))
 }
 
 /// The variants with the most complete runs and, among those, the fewest targets left behind. Runs of all given
@@ -140,34 +148,39 @@ fn with_most_complete_runs<'v, 'r>(
     with_fewest_left(ranked, median_left)
 }
 
-/// The variants that leave the fewest targets behind.
+/// Those of some variants that leave the fewest targets behind, by a statistic over the runs that all of them have.
 fn with_fewest_left<'v, 'r>(
     mut ranked: Vec<RankedVariant<'v, 'r>>,
-    left: fn(&VariantResults<'r>) -> f64,
+    statistic: fn(&[u64]) -> f64,
 ) -> Vec<RankedVariant<'v, 'r>> {
-    let fewest = ranked
-        .iter()
-        .map(|ranked| left(ranked.variant))
-        .fold(f64::INFINITY, f64::min);
-    ranked.retain(|ranked| left(ranked.variant) <= fewest);
+    let shared = ranked.iter().map(|ranked| ranked.variant.runs.len()).min();
+    let shared = shared.unwrap_or(0);
+    let mut fewest = f64::INFINITY;
+    for ranked in &ranked {
+        fewest = fewest.min(statistic(&left_in(ranked.variant, shared)));
+    }
+    ranked.retain(|ranked| statistic(&left_in(ranked.variant, shared)) <= fewest);
     ranked
 }
 
-/// The number of targets that a run leaves on the old version.
-pub(super) const fn left_behind(run: &RunRow) -> u64 {
-    run.targets - run.targets_done
+/// Returns the number of targets that each of the first `runs` runs of a variant leaves behind, beyond those that the
+/// experiment allows.
+pub(super) fn left_in(variant: &VariantResults<'_>, runs: usize) -> Vec<u64> {
+    let mut left = Vec::new();
+    for run in &variant.runs[..runs] {
+        left.push(variant.allowed_left.beyond(run));
+    }
+    left
 }
 
-/// The mean number of targets that the runs of a variant leave behind.
-fn mean_left(variant: &VariantResults<'_>) -> f64 {
-    let left: u64 = variant.runs.iter().map(|run| left_behind(run)).sum();
-    left as f64 / variant.runs.len().max(1) as f64
+/// The mean of some numbers of targets.
+fn mean_left(left: &[u64]) -> f64 {
+    left.iter().sum::<u64>() as f64 / left.len().max(1) as f64
 }
 
-/// The median number of targets that the runs of a variant leave behind. For an even number of runs, the lower of the
-/// middle two.
-fn median_left(variant: &VariantResults<'_>) -> f64 {
-    let mut left: Vec<u64> = variant.runs.iter().map(|run| left_behind(run)).collect();
+/// The median of some numbers of targets, the lower of two.
+fn median_left(left: &[u64]) -> f64 {
+    let mut left = left.to_vec();
     left.sort_unstable();
     let middle = left.get(left.len().saturating_sub(1) / 2);
     middle.copied().unwrap_or(0) as f64

@@ -21,8 +21,8 @@ struct LinkPlace<'r> {
 }
 
 /// `registry sends 60 GB; 2 mirrors send 120 GB, ma is full for 8.0 min`, or which link of a region is full. Empty if
-/// only the registry sends, and no link of a region is full.
-pub(super) fn parts(variant: &VariantResults<'_>) -> Vec<String> {
+/// only the registry sends, and no link of a region is full. `says_sent`: the bytes of the registry are known already.
+pub(super) fn parts(variant: &VariantResults<'_>, says_sent: bool) -> Vec<String> {
     let places = places(variant);
     let mut parts = Vec::new();
     for (kind, name) in [
@@ -34,7 +34,7 @@ pub(super) fn parts(variant: &VariantResults<'_>) -> Vec<String> {
         own.retain(|place| place.row.kind == kind);
         parts.extend(senders(&own, name));
     }
-    if !parts.is_empty() {
+    if !parts.is_empty() && !says_sent {
         let registries = places
             .iter()
             .filter(|place| place.row.kind == LinkKind::Registry);

@@ -4,12 +4,29 @@ use super::ranking::{share_of_most, time_before_late};
 use super::sentence::{ShownInterval, completion};
 use super::workloads;
 use crate::report::data::{VariantResults, range_of, target_of};
-use crate::report::format::{count, time};
+use crate::report::format::{TimeUnit, count, number, time};
 use crate::report::uncertainty::level;
 use crate::results::{ClusterRow, READY_TIME, RunOutcome, RunRow, UncertaintyRow};
 
-/// `all 1,000 clusters ready in 21 min (11–142 in 95% of rollouts; 16 min with every constant at its default)`. `None`:
-/// no target is ever ready.
+/// The line, unless the verdict says all of it: the same time, without intervals of draws or late targets.
+pub(super) fn line_below(verdict: &str, variant: &VariantResults<'_>) -> Option<String> {
+    let is_news = !variant.draws.is_empty()
+        || late(variant).is_some()
+        || workloads::line(variant).is_some()
+        || !says(verdict, variant.ready_time()?);
+    line(variant).filter(|_| is_news)
+}
+
+/// Returns true if a sentence has the number of this time.
+fn says(sentence: &str, took: f64) -> bool {
+    let took = time(took);
+    let number = took.split(' ').next().unwrap_or_default();
+    let mut words = sentence.split_whitespace();
+    words.any(|word| word.trim_end_matches([',', '.', ';']) == number)
+}
+
+/// `all 1,000 clusters ready in 21 min (11–142 in 95% of rollouts; 16 min with every constant at its default)`.
+/// `None`: no target is ever ready.
 pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
     let took = took(variant)?;
     let mut text = format!("{} ready in {took}", who(variant));
@@ -106,6 +123,16 @@ pub(super) fn latest(runs: &[&RunRow]) -> String {
         }
     }
     format!("more than {}", time(latest_s))
+}
+
+/// `5.3 instead of 25.3 min`.
+pub(super) fn times_instead(now: f64, before: f64) -> String {
+    let unit = TimeUnit::for_span(before);
+    if TimeUnit::for_span(now) == unit {
+        let now = number(now / unit.seconds);
+        return format!("{now} instead of {}", time(before));
+    }
+    format!("{} instead of {}", time(now), time(before))
 }
 
 /// `99% in 16 min, the last is tx2`, if a few late targets take most of the time.

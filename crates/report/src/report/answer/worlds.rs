@@ -6,21 +6,23 @@
 
 use itertools::Itertools;
 
+use super::alike::are_alike;
 use super::completion::{at_defaults, with_draws};
 use super::decisions::{Decision, DecisionRule};
 use super::groups::{NamedVariant, VariantGroup, setting_label};
 use super::lines::{AnswerKey, AnswerLines};
-use super::ranking::{RankedTime, RankedVariant, Sides, fastest, left_behind, rankable};
+use super::load::LoadContext;
+use super::ranking::{RankedTime, RankedVariant, Sides, fastest, left_in, rankable};
 use super::sentence::{quoted, some_of};
+use super::short_labels::short_values;
+use super::times::times_instead;
 use super::{left, limit_lines, load, times, workloads};
 use crate::report::data::VariantResults;
-use crate::report::format::{TimeUnit, in_unit, number, time};
+use crate::report::format::{in_unit, number, time};
 use crate::report::limits::{AssertedLimit, exceeded, fails};
 use crate::results::{Measure, Setting, grouped};
 use fleetsim_units::stats::in_turn;
 
-/// Times that differ by less than this share count as equal.
-const ALIKE: f64 = 0.02;
 /// Maximum number of other choices in the last line.
 const MOST: usize = 4;
 /// The settings that a team chooses, by the first key of their paths. Others describe the fleet and the release.
@@ -43,7 +45,7 @@ pub(super) fn is_choice(setting: &Setting) -> bool {
 struct RankedChoice<'v, 'r> {
     label: String,
     best: Option<RankedVariant<'v, 'r>>,
-    /// Whether several variants have it.
+    /// True if several variants have it.
     is_best_of_several: bool,
 }
 
@@ -79,11 +81,19 @@ impl RankedChoice<'_, '_> {
         }
     }
 
-    /// The targets that all runs leave behind.
-    fn left(&self) -> u64 {
+    /// The targets that its first `runs` runs leave behind, beyond those that the experiment allows.
+    fn left(&self, runs: usize) -> u64 {
         match &self.best {
-            Some(best) => best.variant.runs.iter().map(|run| left_behind(run)).sum(),
+            Some(best) => left_in(best.variant, runs).iter().sum(),
             None => u64::MAX,
+        }
+    }
+
+    /// The number of its runs.
+    fn runs(&self) -> usize {
+        match &self.best {
+            Some(best) => best.variant.runs.len(),
+            None => 0,
         }
     }
 
@@ -93,6 +103,11 @@ impl RankedChoice<'_, '_> {
             Some(best) => exceeded(best.variant, limits),
             None => usize::MAX,
         }
+    }
+
+    /// Returns true if another choice takes about as long, and its registry sends about as much.
+    fn is_like(&self, other: &Self) -> bool {
+        are_alike(self.time(), other.time()) && are_alike(self.sent(), other.sent())
     }
 
     /// `5.39 min, 0.6 GB`.
@@ -134,43 +149,34 @@ pub(super) fn answer(
 ) -> Option<AnswerLines> {
     let choices = judged_choices(variants, question, limits);
     let reference = choices.first()?;
-    let best = best_of(&choices, limits)?;
+    let named = named_choices(&choices);
+    let mut applying: Vec<AssertedLimit> = limits.to_vec();
+    applying.retain(|limit| named.iter().any(|named| limit.applies_to(named.variant)));
+    let ChosenWorld { choice: best, rule } = chosen_of(&choices, &applying)?;
     let ranked = best.best.as_ref()?;
     let chosen = NamedVariant {
         at: ranked.at,
         label: &best.label,
         variant: ranked.variant,
     };
-    let mut named: Vec<NamedVariant<'_, '_>> = Vec::new();
-    for choice in &choices {
-        if let Some(ranked) = &choice.best {
-            named.push(NamedVariant {
-                at: ranked.at,
-                label: &choice.label,
-                variant: ranked.variant,
-            });
-        }
-    }
-    let mut applying: Vec<AssertedLimit> = limits.to_vec();
-    applying.retain(|limit| named.iter().any(|named| limit.applies_to(named.variant)));
+    let all = with_choices(variants, question, &choices);
+    let decision = Decision::of(&[&best.label], rule, &all, &applying);
     let mut answer = AnswerLines {
-        verdict: verdict(best, reference, &applying),
+        verdict: verdict(best, reference, &applying, &decision),
         lines: limit_lines::lines(&named, Some(&chosen), &applying),
         ..AnswerLines::default()
     };
     answer.add(AnswerKey::Left, left::line(chosen.variant));
-    let rule = if applying.is_empty() {
-        DecisionRule::Fastest
-    } else {
-        DecisionRule::FastestWithinLimits
-    };
-    let all = with_choices(variants, question, &choices);
-    let decision = Decision::of(&[&best.label], rule, &all, &applying);
     answer.add(
         AnswerKey::Time,
-        times::line(chosen.variant).map(|line| with_draws(line, &decision)),
+        times::line_below(&answer.verdict, chosen.variant).map(|line| with_draws(line, &decision)),
     );
-    answer.add(AnswerKey::Load, load::line(chosen.variant, false));
+    let context = LoadContext {
+        is_room_asked: false,
+        says_sent: answer.verdict.contains("the registry sends"),
+        reference: reference.best.as_ref().map(|reference| reference.variant),
+    };
+    answer.add(AnswerKey::Load, load::line(chosen.variant, context));
     answer.add_cause(&chosen);
     let others = others(&choices, best, reference);
     answer.add(
@@ -179,6 +185,56 @@ pub(super) fn answer(
     );
     answer.decision = Some(decision);
     Some(answer)
+}
+
+/// The choices that have a variant to compare, each by its best one.
+fn named_choices<'c, 'v, 'r>(choices: &'c [RankedChoice<'v, 'r>]) -> Vec<NamedVariant<'c, 'r>> {
+    let mut named = Vec::new();
+    for choice in choices {
+        if let Some(ranked) = &choice.best {
+            named.push(NamedVariant {
+                at: ranked.at,
+                label: &choice.label,
+                variant: ranked.variant,
+            });
+        }
+    }
+    named
+}
+
+/// The choice of a verdict, and the rule that chose it.
+struct ChosenWorld<'c, 'v, 'r> {
+    choice: &'c RankedChoice<'v, 'r>,
+    rule: DecisionRule,
+}
+
+/// What people have, if it meets all limits and no other choice leaves fewer targets behind. Otherwise the best
+/// choice.
+fn chosen_of<'c, 'v, 'r>(
+    choices: &'c [RankedChoice<'v, 'r>],
+    limits: &[AssertedLimit],
+) -> Option<ChosenWorld<'c, 'v, 'r>> {
+    let reference = choices.first()?;
+    if limits.is_empty() {
+        return Some(ChosenWorld {
+            choice: best_of(choices, limits)?,
+            rule: DecisionRule::FastestChoice,
+        });
+    }
+    let faultless = with_fewest_faults(choices, limits);
+    let is_enough = faultless
+        .iter()
+        .any(|choice| choice.label == reference.label);
+    if is_enough && reference.missed(limits) == 0 {
+        return Some(ChosenWorld {
+            choice: reference,
+            rule: DecisionRule::EnoughForLimits,
+        });
+    }
+    Some(ChosenWorld {
+        choice: best_of(choices, limits)?,
+        rule: DecisionRule::FastestChoiceWithinLimits,
+    })
 }
 
 /// The user's own variants of a question, each by the name of its choice.
@@ -234,9 +290,34 @@ fn judged_choices<'v, 'r>(
     choices
 }
 
-/// The labels of choices: lists by their length if the lengths differ, otherwise by their values.
+/// The settings of each choice, with long values in short.
+fn shortened(chosen: &[&[Setting]]) -> Vec<Vec<Setting>> {
+    let mut all: Vec<Vec<Setting>> = Vec::new();
+    for &settings in chosen {
+        all.push(settings.to_vec());
+    }
+    for (path, values) in grouped(chosen.iter().copied().flatten().map(path_and_value)) {
+        let values: Vec<&str> = values.into_iter().unique().collect();
+        let short = short_values(&values);
+        for setting in all.iter_mut().flatten() {
+            if setting.path == path
+                && let Some(at) = values.iter().position(|value| *value == setting.value)
+            {
+                setting.value.clone_from(&short[at]);
+            }
+        }
+    }
+    all
+}
+
+/// The path of a setting, and its value.
+fn path_and_value(setting: &Setting) -> (&str, &str) {
+    (&setting.path, &setting.value)
+}
+
+/// The labels of choices: a list by its length and a long value in short where this tells them apart, else the values.
 fn labels(chosen: &[&[Setting]]) -> Vec<String> {
-    let short: Vec<String> = chosen
+    let short: Vec<String> = shortened(chosen)
         .iter()
         .map(|settings| label(settings, true))
         .collect();
@@ -258,19 +339,28 @@ fn label(settings: &[Setting], counts_lists: bool) -> String {
     parts.join(" · ")
 }
 
-/// The best choice: the fastest of those that miss the fewest limits and leave the fewest targets behind. If several
-/// take about equally long, the one whose registry sends the least wins, and then the one whose workloads are ready
-/// first.
+/// The choices that miss the fewest limits, and of these the ones that leave the fewest targets behind.
+fn with_fewest_faults<'c, 'v, 'r>(
+    choices: &'c [RankedChoice<'v, 'r>],
+    limits: &[AssertedLimit],
+) -> Vec<&'c RankedChoice<'v, 'r>> {
+    let mut rest: Vec<&RankedChoice<'v, 'r>> = choices.iter().collect();
+    rest.retain(|choice| choice.best.is_some());
+    let fewest_missed = rest.iter().map(|choice| choice.missed(limits)).min();
+    rest.retain(|choice| Some(choice.missed(limits)) == fewest_missed);
+    let shared = rest.iter().map(|choice| choice.runs()).min().unwrap_or(0);
+    let fewest_left = rest.iter().map(|choice| choice.left(shared)).min();
+    rest.retain(|choice| Some(choice.left(shared)) == fewest_left);
+    rest
+}
+
+/// The best choice: of those with the fewest faults, the fastest. Of several that take about as long, it is the one
+/// whose registry sends the least, and then the one with the earliest workloads.
 fn best_of<'c, 'v, 'r>(
     choices: &'c [RankedChoice<'v, 'r>],
     limits: &[AssertedLimit],
 ) -> Option<&'c RankedChoice<'v, 'r>> {
-    let mut rest: Vec<&RankedChoice<'v, 'r>> = choices.iter().collect();
-    rest.retain(|choice| choice.best.is_some());
-    let fewest_missed = rest.iter().map(|choice| choice.missed(limits)).min()?;
-    rest.retain(|choice| choice.missed(limits) == fewest_missed);
-    let fewest_left = rest.iter().map(|choice| choice.left()).min()?;
-    rest.retain(|choice| choice.left() == fewest_left);
+    let mut rest = with_fewest_faults(choices, limits);
     let least_s = rest
         .iter()
         .map(|choice| choice.time())
@@ -285,22 +375,25 @@ fn best_of<'c, 'v, 'r>(
         .min_by(|a, b| in_turn([a.workloads(), a.time()], [b.workloads(), b.time()]))
 }
 
-/// Returns true if two times hardly differ.
-fn are_alike(a: f64, b: f64) -> bool {
-    a.total_cmp(&b).is_eq() || (a - b).abs() <= ALIKE * a.min(b)
-}
-
 /// `` Use `cache`: all 5 clusters ready after 5.3 instead of 25.3 min, and the registry sends 0.6 instead of
 /// 3 GB. ``
 fn verdict(
     best: &RankedChoice<'_, '_>,
     reference: &RankedChoice<'_, '_>,
     limits: &[AssertedLimit],
+    decision: &Decision,
 ) -> String {
     let label = &best.label;
     let Some(ranked) = &best.best else {
         return String::new();
     };
+    let drawn = decision.holding();
+    if drawn.is_minority() {
+        return format!(
+            "No choice is the best in most draws of the constants: `{label}`, the best at the defaults, is in {} of {}.",
+            drawn.holding, drawn.draws
+        );
+    }
     let which = limit_lines::which(limits);
     let start = if limits.is_empty() {
         format!("Use `{label}`")
@@ -317,6 +410,10 @@ fn verdict(
     } else {
         ""
     };
+    if decision.rule == DecisionRule::EnoughForLimits {
+        let took = times::headline_text(ranked.variant);
+        return format!("`{label}` is enough to meet {which}: {are_ready} after {took}.{each}");
+    }
     if best.label == reference.label {
         let took = times::headline_text(ranked.variant);
         return format!("{start}: {are_ready} after {took}.{each}");
@@ -335,8 +432,10 @@ fn verdict(
         times_instead(best.headline(), reference.headline())
     };
     let gain = match &reference.best {
-        Some(before) => workloads::greatest_gain(ranked.variant, before.variant),
-        None => None,
+        Some(before) if are_alike(best.time(), reference.time()) => {
+            workloads::greatest_gain(ranked.variant, before.variant)
+        }
+        _ => None,
     };
     let gain = gain.map(|gain| format!("; {gain}")).unwrap_or_default();
     let sent = if are_alike(best.sent(), reference.sent()) {
@@ -351,16 +450,6 @@ fn verdict(
     format!("{start}: {are_ready} after {took}{sent}{gain}.{each}")
 }
 
-/// `5.3 instead of 25.3 min`.
-fn times_instead(now: f64, before: f64) -> String {
-    let unit = TimeUnit::for_span(before);
-    if TimeUnit::for_span(now) == unit {
-        let now = number(now / unit.seconds);
-        return format!("{now} instead of {}", time(before));
-    }
-    format!("{} instead of {}", time(now), time(before))
-}
-
 /// The other choices with their time and the bytes that the registry sends, equal ones together.
 fn others(
     choices: &[RankedChoice<'_, '_>],
@@ -372,18 +461,24 @@ fn others(
     rest.sort_by(|a, b| a.time().total_cmp(&b.time()));
     let mut keyed = Vec::new();
     for choice in &rest {
-        keyed.push((choice.costs(), choice.label.as_str()));
+        let price = if choice.is_like(best) {
+            "the same".to_owned()
+        } else if choice.is_like(reference) {
+            "no gain".to_owned()
+        } else {
+            choice.costs()
+        };
+        keyed.push((price, choice.label.as_str()));
     }
-    let costs = grouped(keyed);
+    let prices = grouped(keyed);
     let mut parts: Vec<String> = Vec::new();
-    for (costs, labels) in costs.iter().take(MOST) {
-        parts.push(format!(
-            "{} {costs}",
-            some_of(&quoted(labels.iter().copied()))
-        ));
+    for (price, labels) in prices.iter().take(MOST) {
+        let names = some_of(&quoted(labels.iter().copied()));
+        parts.push(format!("{names}: {price}"));
     }
-    if costs.len() > MOST {
-        parts.push(format!("{} more in the table", costs.len() - MOST));
+    if prices.len() > MOST {
+        let more: usize = prices[MOST..].iter().map(|(_, labels)| labels.len()).sum();
+        parts.push(format!("{more} more in the table"));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
 }

@@ -4,7 +4,7 @@
 use super::markup::{self, WIDE_END, escaped, marked, plain_table};
 use crate::report::data::Results;
 use crate::report::format::{in_unit, percent};
-use crate::report::uncertainty::{Uncertain, heading, headline, level, luck, range};
+use crate::report::uncertainty::{Uncertain, heading, headline, level, luck, median_text, range};
 use crate::results::UncertaintyRow;
 
 /// Width of the drawn intervals.
@@ -43,6 +43,7 @@ fn table(
         measure,
         unit,
         rows,
+        late,
     }: &Uncertain<'_>,
 ) -> String {
     let ends = rows
@@ -50,7 +51,10 @@ fn table(
         .flat_map(|row| [row.luck_low, row.luck_high, row.total_low, row.total_high])
         .flatten();
     let most = ends.fold(0.0, f64::max);
-    let lines: String = rows.iter().map(|row| line(row, unit, most)).collect();
+    let mut lines = String::new();
+    for (row, late) in rows.iter().zip(late) {
+        lines.push_str(&line(row, unit, late, most));
+    }
     let name = heading(*measure);
     let scale = format!("0 to {}", escaped(&in_unit(most, unit)));
     let columns = [
@@ -66,15 +70,15 @@ fn table(
     format!("<h3>{name}</h3><div class=\"wide\">{table}{WIDE_END}")
 }
 
-fn line(row: &UncertaintyRow, unit: &str, most: f64) -> String {
+fn line(row: &UncertaintyRow, unit: &str, late: &str, most: f64) -> String {
     format!(
         "<tr><th scope=\"row\">{}</th><td style=\"white-space:nowrap\">{}</td><td style=\"white-space:nowrap\">{}</td>\
          <td style=\"white-space:nowrap\">{}</td><td style=\"white-space:nowrap\">{}</td><td>{}</td><td>{}</td></tr>\n",
         escaped(&row.variant),
-        escaped(&in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)),
-        escaped(&luck(row, unit)),
-        escaped(&in_unit(row.total_median.unwrap_or(f64::INFINITY), unit)),
-        escaped(&range(row.total_low, row.total_high, unit)),
+        escaped(&median_text(row.luck_median, unit, late)),
+        escaped(&luck(row, unit, late)),
+        escaped(&median_text(row.total_median, unit, late)),
+        escaped(&range(row.total_low, row.total_high, unit, late)),
         drawn(row, most),
         percent((row.least_share * 100.0).round() / 100.0),
     )

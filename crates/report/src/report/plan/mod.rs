@@ -66,7 +66,16 @@ fn head(plan: &PlanRecord, width: usize) -> String {
     } else {
         "Minimise"
     };
-    wrapped(&format!("{verb} {}. {limits}", plan.objective), width, "  ")
+    let allowed = if plan.allowed_left.is_none() {
+        String::new()
+    } else {
+        format!(" {} may stay behind.", plan.allowed_left.text())
+    };
+    wrapped(
+        &format!("{verb} {}. {limits}{allowed}", plan.objective),
+        width,
+        "  ",
+    )
 }
 
 /// The best setting of each strategy, with a mark on the best overall.
@@ -317,11 +326,18 @@ fn limit_facts(plan: &PlanRecord, candidate: &Candidate) -> Option<String> {
     Some(format!(" ({value}; {runs})"))
 }
 
-/// Candidates with unfinished runs: the rules that blocked them, and the number of runs.
+/// Candidates that leave more behind than another, and those with unfinished runs: the rules that blocked them, and
+/// the number of runs.
 fn losing(question: &Question, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for candidate in &question.candidates {
-        if let Some(unfinished) = unfinished(candidate) {
+        if candidate.standing == CandidateStatus::Leaves {
+            let reason = &candidate.reason;
+            lines.push(format!(
+                "{}: {reason}, more than another setting.",
+                name(candidate)
+            ));
+        } else if let Some(unfinished) = unfinished(candidate) {
             lines.push(format!("{}: {unfinished}.", name(candidate)));
         }
     }

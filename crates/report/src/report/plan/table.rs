@@ -181,6 +181,7 @@ pub(super) fn verdict(plan: &PlanRecord, question: &Question, candidate: &Candid
         CandidateStatus::Equal if !plan.unit.is_empty() => {
             format!("within {}", percent(plan.indifference))
         }
+        CandidateStatus::Leaves => "leaves more behind".to_owned(),
         CandidateStatus::Slower if plan.unit != "s" => "worse".to_owned(),
         standing => standing.word(),
     }

@@ -345,7 +345,8 @@ fn least_important(columns: &[TextColumn], may_go: fn(&TextColumn) -> bool) -> O
         .max_by_key(|&at| columns[at].rank)
 }
 
-/// `4 of 20 runs stalled, blocked by maxUnavailable`, or with several ends `6 of 20 runs are incomplete: 4 stalled, …`.
+/// `4 of 20 runs stalled, blocked by maxUnavailable`, or with several ends `6 of 20 runs are incomplete: 4 stalled,
+/// …`.
 fn ends(variant: &VariantResults<'_>) -> Option<String> {
     let missing = variant.runs.len() - variant.finished();
     let runs = counted(variant.runs.len(), "run");
@@ -362,14 +363,18 @@ fn ends(variant: &VariantResults<'_>) -> Option<String> {
     }
 }
 
-/// How the given runs ended, with the detail of the blocking rule if all runs have the same detail.
+/// Describes how the given runs ended, with the detail of the blocking rule. If it differs, the first run is the
+/// example.
 fn end_in_words(runs: &[&RunRow]) -> String {
     let run = runs[0];
     let mut details = runs.iter().map(|run| &run.held_detail);
-    let held = if details.all_equal() {
+    let held = if details.all_equal() || run.held_detail.is_empty() {
         run.held()
     } else {
-        run.held_by.clone()
+        format!(
+            "{}; for example run {}: {}",
+            run.held_by, run.replicate, run.held_detail
+        )
     };
     let rule = if held.is_empty() {
         String::new()

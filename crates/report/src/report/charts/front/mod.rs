@@ -178,7 +178,9 @@ fn of_plan(plan: &PlanRecord, subject: &str, sheet: Sheet<'_>) -> Canvas {
 const fn style_of(standing: CandidateStatus) -> MarkStyle {
     match standing {
         CandidateStatus::Best => MarkStyle::Chosen,
-        CandidateStatus::Breaks | CandidateStatus::Unfinished => MarkStyle::Exceeds,
+        CandidateStatus::Breaks | CandidateStatus::Leaves | CandidateStatus::Unfinished => {
+            MarkStyle::Exceeds
+        }
         CandidateStatus::Equal | CandidateStatus::Slower | CandidateStatus::Undecided => {
             MarkStyle::Meets
         }
