@@ -20,6 +20,8 @@ use crate::world::{AgentSpec, ReadinessSpec, WorldSpec};
 pub(super) struct Lift {
     pub(super) resources: Vec<Resource>,
     pub(super) relief: Relief,
+    /// What is lifted as a whole before.
+    after: Vec<Resource>,
 }
 
 impl Lift {
@@ -28,6 +30,7 @@ impl Lift {
         Self {
             resources: resources.to_vec(),
             relief: Relief::Whole,
+            after: Vec::new(),
         }
     }
 
@@ -36,22 +39,30 @@ impl Lift {
         Self {
             resources: resources.to_vec(),
             relief: Relief::Half,
+            after: Vec::new(),
         }
     }
 
-    /// A change of 0.1% that should change nothing but the luck of the runs: of the rate of one connection, or of the
-    /// sites' links where connections have no limit.
-    pub(super) fn placebo(variant: &Variant) -> Self {
-        let connections = Self {
-            resources: vec![Resource::ConnectionRate],
-            relief: Relief::Placebo,
-        };
-        if connections.of(variant).is_some() {
-            return connections;
-        }
+    /// Changes the rates of connections, sites, network cards and unpacking by 0.1%, which should change nothing but
+    /// the luck of the runs.
+    pub(super) fn placebo() -> Self {
         Self {
-            resources: vec![Resource::Downlinks],
-            ..connections
+            resources: vec![
+                Resource::ConnectionRate,
+                Resource::Downlinks,
+                Resource::NetworkCards,
+                Resource::Unpacking,
+            ],
+            relief: Relief::Placebo,
+            after: Vec::new(),
+        }
+    }
+
+    /// The same lift where other resources are lifted already.
+    pub(super) fn after(self, lifted: &[Resource]) -> Self {
+        Self {
+            after: lifted.to_vec(),
+            ..self
         }
     }
 
@@ -64,11 +75,17 @@ impl Lift {
     pub(super) fn of(&self, variant: &Variant) -> Option<Variant> {
         let mut scenario = variant.scenario.clone();
         let mut world = WorldSpec::clone(&scenario.world);
+        for &resource in &self.after {
+            relieve_world(&mut world, resource, Relief::Whole);
+        }
         for &resource in &self.resources {
             relieve_world(&mut world, resource, self.relief);
         }
         let mut is_other = world != *scenario.world;
         scenario.world = Arc::new(world);
+        for &resource in &self.after {
+            is_other |= relieve_control(&mut scenario, resource, Relief::Whole);
+        }
         for &resource in &self.resources {
             is_other |= relieve_control(&mut scenario, resource, self.relief);
         }
@@ -171,9 +188,15 @@ fn replace_strategy(scenario: &mut Scenario, part: StrategyPart, relief: Relief)
     true
 }
 
-/// Lets people approve and resume at once. Their other acts, such as a release, are not waits.
+/// Lets people approve at once, and lets nobody stop the rollout. Their other acts, such as a release, are not waits.
 fn relieve_changes(scenario: &mut Scenario, relief: Relief) -> bool {
-    let mut is_other = false;
+    let before = scenario.changes.len();
+    if relief.removes() {
+        scenario
+            .changes
+            .retain(|(_, change)| !matches!(change, Change::Stop(_)));
+    }
+    let mut is_other = scenario.changes.len() != before;
     for (after, change) in &mut scenario.changes {
         if matches!(change, Change::Approve { .. }) {
             relief.fixed_time(after);

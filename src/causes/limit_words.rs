@@ -30,7 +30,8 @@ pub(super) fn limit_words(world: &WorldSpec, resource: Resource) -> String {
                 "{} in {}",
                 counted(u64::from(quota.pulls), "pull"),
                 quota.per
-            ),
+            )
+            .replace(" 00 min", ""),
             None => String::new(),
         },
         _ => String::new(),

@@ -8,8 +8,17 @@ use crate::results::{CauseRow, CauseVerdict, Resource, ResourceKind, TrialKind};
 use crate::scenario::Variant;
 use crate::study::{StudyError, in_order};
 
+/// A change of a smaller share of the time ends a trial after its first runs.
+const LEAST: f64 = 0.025;
 /// Resources that together must save this factor more than the best one alone.
 const JOINT: f64 = 1.2;
+
+/// A reason for which a limit is reached must save this share of what the limit saves, to be named instead.
+const NEARLY: f64 = 0.9;
+/// The number of runs after which a trial that saves and costs nothing ends.
+const SCREENED: usize = 2;
+/// A resource saves as much as another by half if it saves this share of it.
+const AS_MUCH: f64 = 0.95;
 
 /// The profile of a variant in progress.
 pub(super) struct Profile<'p> {
@@ -47,86 +56,82 @@ impl<'p> Profile<'p> {
             noise_s: 0.0,
             rows: Vec::new(),
         };
-        profile.measure_noise()?;
         profile.find(alone)?;
         Ok(profile.rows)
     }
 
-    /// Simulates the placebo.
-    fn measure_noise(&mut self) -> Result<(), StudyError> {
-        let lift = Lift::placebo(self.variant);
-        let mut trials = [Trial::new(TrialKind::Placebo, Vec::new(), lift)];
-        let base = self.counterparts.clone();
-        self.extend(&mut trials, RUNS, &base)?;
-        let change = trials[0].largest_change(&base);
-        // Where a run completes only with or without the placebo, chance decides, and no time can be told.
-        self.noise_s = change;
-        self.keep(&trials, &base);
+    /// Simulates the placebo beside `base`, where some resources are lifted already, and measures how much it moves a
+    /// run. Where a run completes only with or without it, chance decides, and no time can be told.
+    fn measure_noise(
+        &mut self,
+        base: &Counterparts,
+        lifted: &[Resource],
+    ) -> Result<(), StudyError> {
+        let lift = Lift::placebo().after(lifted);
+        let mut trials = [Trial::new(TrialKind::Placebo, lifted.to_vec(), lift)];
+        self.extend(&mut trials, RUNS, base)?;
+        self.noise_s = trials[0].largest_change(base);
+        self.keep(&trials, base);
         Ok(())
     }
 
     fn find(&mut self, mut alone: Vec<Trial>) -> Result<(), StudyError> {
         let base = self.counterparts.clone();
+        self.measure_noise(&base, &[])?;
         self.screen(&mut alone, &base)?;
-        if !base.complete() {
-            name_keepers(&mut alone, &base);
-            self.keep(&alone, &base);
-            return Ok(());
-        }
         for trial in &mut alone {
             if trial.costs(&base, self.noise_s) {
                 trial.verdict = CauseVerdict::Slows;
+            } else if is_named_kind(trial) && trial.frees(&base) {
+                trial.verdict = CauseVerdict::Keeps;
             }
+        }
+        if !base.complete() {
+            self.keep(&alone, &base);
+            return Ok(());
         }
         let best = self.best(&alone, &base);
         let saves_half =
             best.is_some_and(|at| 2.0 * alone[at].median_saved(&base) >= median_time(&base.runs));
-        let joint = if saves_half {
-            None
-        } else {
-            self.joint(best.map(|at| &alone[at]), &base)?
-        };
-        let first = match (joint, best) {
-            (Some(mut joint), _) => {
-                joint.verdict = CauseVerdict::First;
-                self.keep(&alone, &base);
-                joint
-            }
-            (None, Some(at)) => {
-                let halved = self.halved(&alone, &base)?;
-                alone[at].verdict = if saves_most(&halved, &alone[at], &base, self.noise_s) {
-                    CauseVerdict::First
-                } else {
-                    CauseVerdict::Saturates
-                };
-                self.keep(&alone, &base);
-                self.keep(&halved, &base);
-                alone.swap_remove(at)
-            }
-            (None, None) => {
-                self.keep(&alone, &base);
-                return Ok(());
-            }
-        };
-        if first.kind == TrialKind::Together {
-            self.keep(std::slice::from_ref(&first), &base);
+        if !saves_half && let Some(mut joint) = self.joint(best.map(|at| &alone[at]), &base)? {
+            joint.verdict = CauseVerdict::First;
+            self.keep(&alone, &base);
+            self.keep(std::slice::from_ref(&joint), &base);
+            return self.next(&joint);
         }
-        self.next(&first)
+        let Some(best) = best else {
+            self.keep(&alone, &base);
+            return Ok(());
+        };
+        let halved = self.halved(&alone, &base)?;
+        alone[best].verdict = if saves_most(&halved, &alone[best], &base, self.noise_s) {
+            CauseVerdict::First
+        } else {
+            CauseVerdict::Saturates
+        };
+        self.keep(&alone, &base);
+        self.keep(&halved, &base);
+        self.next(&alone[best])
     }
 
-    /// The index of the trial that saves most of those that can be named.
+    /// The index of the trial that saves most of those that can be named. A failure, and load of others, come before a
+    /// limit that saves hardly more, because they are why it is reached.
     fn best(&self, trials: &[Trial], base: &Counterparts) -> Option<usize> {
-        let mut best: Option<usize> = None;
+        let mut named: Vec<usize> = Vec::new();
         for (at, trial) in trials.iter().enumerate() {
-            if !is_named_kind(trial) || !trial.saves(base, self.noise_s) {
-                continue;
-            }
-            let saved = trial.median_saved(base);
-            if best.is_none_or(|best| saved > trials[best].median_saved(base)) {
-                best = Some(at);
+            if is_named_kind(trial) && trial.saves(base, self.noise_s) {
+                named.push(at);
             }
         }
-        best
+        named.sort_by(|a, b| {
+            let [a, b] = [a, b].map(|at| trials[*at].median_saved(base));
+            b.total_cmp(&a)
+        });
+        let most = trials[*named.first()?].median_saved(base);
+        let reason = named.iter().find(|at| {
+            is_reason(&trials[**at]) && trials[**at].median_saved(base) >= NEARLY * most
+        });
+        Some(*reason.unwrap_or(&named[0]))
     }
 
     /// Finds resources that hold the rollout back together: each would take over half of the time as the only one.
@@ -140,12 +145,15 @@ impl<'p> Profile<'p> {
             return Ok(None);
         }
         self.extend(&mut only, 1, base)?;
+        let Some(whole) = base.runs[0].time_s else {
+            return Ok(None);
+        };
         // What remains under the rule when everything is lifted.
         let floor = only
             .iter()
             .find(|trial| trial.resources == [Resource::Rule])
             .map_or(0.0, |trial| median_time(&trial.runs));
-        let half = f64::midpoint(floor, base.runs[0].time_s.unwrap_or(f64::INFINITY));
+        let half = f64::midpoint(floor, whole);
         let mut members = Vec::new();
         for trial in &only {
             let took = median_time(&trial.runs);
@@ -171,11 +179,15 @@ impl<'p> Profile<'p> {
         Ok(None)
     }
 
-    /// Halves the time of each resource that can be named.
+    /// Halves the time of each limit that can be named.
     fn halved(&mut self, alone: &[Trial], base: &Counterparts) -> Result<Vec<Trial>, StudyError> {
         let mut halved = Vec::new();
         for trial in alone {
-            if !is_named_kind(trial) || !trial.saves(base, self.noise_s) {
+            let is_limit = trial
+                .resources
+                .iter()
+                .all(|one| one.kind() == ResourceKind::Limit);
+            if !is_limit || !trial.saves(base, self.noise_s) {
                 continue;
             }
             let lift = Lift::half(&trial.resources);
@@ -198,6 +210,7 @@ impl<'p> Profile<'p> {
         if base.runs.len() < RUNS || !self.fits(then.len() + 2 * RUNS) {
             return Ok(());
         }
+        self.measure_noise(&base, &first.resources)?;
         self.screen(&mut then, &base)?;
         if let Some(at) = self.best(&then, &base) {
             then[at].verdict = CauseVerdict::Next;
@@ -206,17 +219,24 @@ impl<'p> Profile<'p> {
         Ok(())
     }
 
-    /// Simulates the first run of each trial, and the others of those whose first run saves or costs something.
+    /// Simulates the first runs of each trial, and the others where one of the first saves or costs something. Faults
+    /// have all runs, because they may not occur in the first ones.
     fn screen(&mut self, trials: &mut [Trial], base: &Counterparts) -> Result<(), StudyError> {
-        self.extend(trials, 1, base)?;
-        let noise_s = self.noise_s;
+        self.extend(trials, SCREENED, base)?;
+        let median_s = median_time(&base.runs);
+        let least = if median_s.is_finite() {
+            self.noise_s.max(LEAST * median_s)
+        } else {
+            self.noise_s
+        };
         let mut promising: Vec<&mut Trial> = Vec::new();
         for trial in trials {
-            if trial.saves(base, noise_s) || trial.costs(base, noise_s) {
+            let moves = trial.largest_change(base) > least;
+            if moves || is_reason(trial) {
                 promising.push(trial);
             }
         }
-        if !self.fits(promising.len() * (RUNS - 1)) {
+        if !self.fits(promising.len() * (RUNS - SCREENED)) {
             return Ok(());
         }
         self.extend_all(promising, RUNS, base)
@@ -273,7 +293,8 @@ impl<'p> Profile<'p> {
                 [one] => limit_words(&self.variant.scenario.world, *one),
                 _ => String::new(),
             };
-            self.rows.push(trial.row(self.variant, base, limit));
+            let row = trial.row(self.variant, base, limit, self.noise_s);
+            self.rows.push(row);
         }
     }
 }
@@ -330,14 +351,13 @@ pub(super) fn trials_of_only(variant: &Variant) -> Vec<Trial> {
     trials
 }
 
-/// Names what keeps a rollout from completing: every run without it completes, and most runs with it do not.
-fn name_keepers(alone: &mut [Trial], base: &Counterparts) {
-    for trial in alone {
-        let frees = trial.runs.len() == RUNS && trial.runs.iter().all(|run| run.time_s.is_some());
-        if frees && is_named_kind(trial) && trial.saves(base, 0.0) {
-            trial.verdict = CauseVerdict::Keeps;
-        }
-    }
+/// Returns whether a trial lifts something that is the reason for which a limit is reached: a failure, or load of
+/// others.
+fn is_reason(trial: &Trial) -> bool {
+    trial
+        .resources
+        .iter()
+        .all(|one| one.kind() == ResourceKind::Fault || *one == Resource::OtherLoad)
 }
 
 /// Returns whether a resource also saves most when each one costs half of its time. Something that is there or not,
@@ -350,6 +370,8 @@ fn saves_most(halved: &[Trial], first: &Trial, base: &Counterparts, noise_s: f64
         return true;
     };
     let saved = own.median_saved(base);
-    let is_most = halved.iter().all(|other| other.median_saved(base) <= saved);
+    let is_most = halved
+        .iter()
+        .all(|other| AS_MUCH * other.median_saved(base) <= saved);
     is_most && saved > noise_s
 }

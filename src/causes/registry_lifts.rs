@@ -74,7 +74,12 @@ pub(super) fn connections(world: &mut WorldSpec, relief: Relief) {
         if relief.removes() {
             registry.cdn = None;
             registry.tcp.window = None;
-        } else if let Some(cdn) = &mut registry.cdn {
+            continue;
+        }
+        if let Some(window) = &mut registry.tcp.window {
+            *window = window.mul_f64(relief.rate_factor());
+        }
+        if let Some(cdn) = &mut registry.cdn {
             relief.link(&mut cdn.cold);
             relief.link(&mut cdn.warm);
         }

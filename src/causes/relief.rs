@@ -29,7 +29,7 @@ impl Relief {
     }
 
     /// The factor on a rate or a count that cannot be removed.
-    const fn rate_factor(self) -> f64 {
+    pub(super) const fn rate_factor(self) -> f64 {
         match self {
             Self::Whole => UNLIMITED,
             Self::Half => 2.0,

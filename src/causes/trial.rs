@@ -19,6 +19,8 @@ const FEW_EVENTS: u64 = 200_000;
 /// What a trial needs to know about one of its runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TrialRun {
+    /// The replicate, and so the random numbers.
+    replicate: u32,
     /// The time until all reachable targets are ready. `None`: they never are.
     pub(super) time_s: Option<f64>,
     pub(super) peak_pulls: u64,
@@ -30,31 +32,32 @@ pub(super) struct TrialRun {
 pub(super) struct Counterparts {
     seed: u64,
     stop: Stop,
-    /// The replicate of the first run.
-    first: u32,
     pub(super) runs: Vec<TrialRun>,
 }
 
 impl Counterparts {
-    /// Simulates the first runs of a variant from the replicate `first`.
+    /// Simulates runs of a variant from the replicate `first`. Runs that complete come first, because a trial's first
+    /// runs decide whether it goes on.
     pub(super) fn simulate(
         tried: &TriedVariant<'_>,
         first: u32,
         runs: usize,
     ) -> Result<Self, StudyError> {
         let seed = tried.seed;
-        let runs = in_order(runs, |nth| {
-            let run = sim::run(tried.variant, seed, first + nth as u32)?.run;
+        let mut runs = in_order(runs, |nth| {
+            let replicate = first + nth as u32;
+            let run = sim::run(tried.variant, seed, replicate)?.run;
             Ok(TrialRun {
+                replicate,
                 time_s: run.reachable_ready_s,
                 peak_pulls: run.peak_pulls,
                 events: run.events,
             })
         })?;
+        runs.sort_by_key(|run| run.time_s.is_none());
         Ok(Self {
             seed,
             stop: tried.stop.clone(),
-            first,
             runs,
         })
     }
@@ -88,22 +91,32 @@ impl Counterparts {
     ) -> Result<Option<TrialRun>, StudyError> {
         // Each run lifts its own world, because the worlds of all trials together may not fit into memory.
         let lifted = lift.of(variant).unwrap_or_else(|| variant.clone());
-        let most = (MOST_EVENTS * self.runs[nth].events).max(FEW_EVENTS);
+        let counterpart = &self.runs[nth];
+        let replicate = counterpart.replicate;
+        let most = (MOST_EVENTS * counterpart.events).max(FEW_EVENTS);
         let limits = RunLimits {
             most_events: most,
             stop: &self.stop,
         };
-        let run = match sim::run_within(&lifted, self.seed, self.first + nth as u32, limits) {
+        let run = match sim::run_within(&lifted, self.seed, replicate, limits) {
             Ok(Some(record)) => record.run,
             Ok(None) | Err(sim::RunFailure::NoProgress(_)) => return Ok(None),
             Err(failure) => return Err(failure.into()),
         };
         Ok(Some(TrialRun {
+            replicate,
             time_s: run.reachable_ready_s,
             peak_pulls: run.peak_pulls,
             events: run.events,
         }))
     }
+}
+
+/// Runs whose time can be judged, and those of them that change by more than chance.
+#[derive(Clone, Copy, Debug, Default)]
+struct JudgedRuns {
+    judged: usize,
+    exceeding: usize,
 }
 
 /// A trial in progress: what is lifted, and its runs so far.
@@ -160,23 +173,42 @@ impl Trial {
         self.exceeds(counterparts, noise_s, -1.0)
     }
 
-    fn exceeds(&self, counterparts: &Counterparts, noise_s: f64, sign: f64) -> bool {
-        if self.is_stopped || self.runs.is_empty() {
-            return false;
+    /// The number of runs that save more than a share of their counterpart's time, and more than `noise`.
+    pub(super) fn saving_runs(&self, counterparts: &Counterparts, noise_s: f64) -> usize {
+        self.changes(counterparts, noise_s, 1.0).exceeding
+    }
+
+    /// Returns whether a rollout completes in every run in which its counterpart does not, and in no run less often.
+    pub(super) fn frees(&self, counterparts: &Counterparts) -> bool {
+        let mut freed = 0;
+        for (run, base) in self.runs.iter().zip(&counterparts.runs) {
+            if run.time_s.is_none() {
+                return false;
+            }
+            freed += usize::from(base.time_s.is_none());
         }
-        let mut judged = 0;
+        self.runs.len() == counterparts.runs.len() && freed > 0
+    }
+
+    fn exceeds(&self, counterparts: &Counterparts, noise_s: f64, sign: f64) -> bool {
+        let changes = self.changes(counterparts, noise_s, sign);
+        let is_every = changes.exceeding == changes.judged;
+        !self.is_stopped && is_every && 2 * changes.judged > self.runs.len()
+    }
+
+    /// Counts the runs that change in the direction of `sign` by more than chance.
+    fn changes(&self, counterparts: &Counterparts, noise_s: f64, sign: f64) -> JudgedRuns {
+        let mut runs = JudgedRuns::default();
         for (saved, base) in self.saved(counterparts).iter().zip(&counterparts.runs) {
             // A rollout that completes in neither run says nothing about the time.
             if *saved == 0.0 && base.time_s.is_none() {
                 continue;
             }
+            runs.judged += 1;
             let least = (NAMED * base.time_s.unwrap_or(0.0)).max(noise_s);
-            if sign * saved <= least {
-                return false;
-            }
-            judged += 1;
+            runs.exceeding += usize::from(sign * saved > least);
         }
-        2 * judged > self.runs.len()
+        runs
     }
 
     /// The largest change in either direction.
@@ -191,6 +223,7 @@ impl Trial {
         variant: &Variant,
         counterparts: &Counterparts,
         limit: String,
+        noise_s: f64,
     ) -> CauseRow {
         let base = &counterparts.runs[..self.runs.len()];
         let saved = self.saved(counterparts);
@@ -209,6 +242,7 @@ impl Trial {
             saved_high_s: finite(saved.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
             base_peak_pulls: median_peak(base),
             peak_pulls: median_peak(&self.runs),
+            saving_runs: self.saving_runs(counterparts, noise_s) as u64,
             verdict: if self.is_stopped {
                 CauseVerdict::Stopped
             } else {

@@ -2,13 +2,15 @@
 
 use clap::Args;
 use fleetsim::report;
-use fleetsim::results::{PLAN_FILE, PlanRecord, Question, plan_tables, to_json};
+use fleetsim::results::{
+    CauseRow, PLAN_FILE, PlanRecord, Question, causes_table, plan_tables, to_json,
+};
 use fleetsim::scenario::{Experiment, load_plan};
 use fleetsim::study::MemoryEstimate;
 use fleetsim::study::plan::{SearchResult, run_count_at_most, search};
 use indicatif::ProgressBar;
 
-use super::causes::{self, RunEvents};
+use super::causes::{RunEvents, of_variants, tried};
 use super::simulation::{Recording, Simulation, StudyWords, described};
 use super::{Failure, SimulateArgs, output, progress, run};
 
@@ -72,12 +74,18 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
         return recording.publish_shard([simulated.map(drop)]);
     }
     let (mut found, recording) = recording.or_saved(simulated)?;
-    if !args.no_causes {
-        try_causes(&experiment, &mut found, threads)?;
-    }
+    let causes = if args.no_causes {
+        Vec::new()
+    } else {
+        try_causes(&experiment, &mut found, threads)?
+    };
     let ((), recording) = recording.write(|publication, begins| {
         begins("tables");
         for (name, bytes) in plan_tables(&found.plan, &found.runs) {
+            publication.write(name, &bytes)?;
+        }
+        if !causes.is_empty() {
+            let (name, bytes) = causes_table(&causes);
             publication.write(name, &bytes)?;
         }
         publication.write(PLAN_FILE, &to_json(&found.plan))?;
@@ -97,7 +105,7 @@ fn try_causes(
     experiment: &Experiment,
     found: &mut SearchResult,
     threads: Option<u16>,
-) -> Result<(), Failure> {
+) -> Result<Vec<CauseRow>, Failure> {
     let mut runs: Vec<RunEvents<'_>> = Vec::new();
     for run in &found.runs {
         runs.push(RunEvents {
@@ -109,14 +117,14 @@ fn try_causes(
     for question in &found.plan.questions {
         labels.extend(question.best.clone());
     }
-    let tried = causes::tried(experiment, &labels, &runs);
+    let recommended = tried(experiment, &labels, &runs);
     let events = runs.iter().map(|run| run.events).sum();
-    let rows = causes::of_variants(experiment, &tried, events, threads)?;
+    let rows = of_variants(experiment, &recommended, events, threads)?;
     for question in &mut found.plan.questions {
         let best = question.best.as_deref();
         question.bound = report::bound_text(&rows, best.unwrap_or_default());
     }
-    Ok(())
+    Ok(rows)
 }
 
 /// Returns an error unless the runs determine the best setting for every question.

@@ -14,6 +14,7 @@ use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::text_or::TextOrMap;
 use crate::engine::Streams;
+use crate::products::REMAINING_TIME;
 use crate::units::{SimDuration, WithUnit};
 use crate::world::DurationModel;
 
@@ -32,6 +33,14 @@ impl UserDelay {
 /// Returns the delay of a replicate's people at the pause with index `nth` (from 0).
 pub(crate) fn pause(model: &DurationModel, streams: &Streams, nth: u64) -> SimDuration {
     model.sample(&mut streams.stream_nth("people", "pause", nth))
+}
+
+/// Returns the delay of people who do at once what they do after `delay`, or never.
+pub(crate) fn at_once(delay: Option<&DurationModel>) -> DurationModel {
+    match delay {
+        Some(delay) => delay.scaled(REMAINING_TIME),
+        None => DurationModel::Constant(SimDuration::from_secs(1)),
+    }
 }
 
 /// The delay of approvals.

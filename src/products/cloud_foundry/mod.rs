@@ -10,10 +10,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::control_plane::Controller;
+use crate::products::delay::at_once;
 use crate::products::strategy::remove_null;
 use crate::products::{
-    Documented, FailureRefusal, Fleet, REMAINING_TIME, Run, Strategy, StrategyExplanation,
-    StrategyPart,
+    Documented, FailureRefusal, Fleet, Run, Strategy, StrategyExplanation, StrategyPart,
 };
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
@@ -121,9 +121,8 @@ impl Strategy for CloudFoundryDeployment {
         if part != StrategyPart::People {
             return None;
         }
-        let continue_after = self.continue_after.as_ref()?.scaled(REMAINING_TIME);
         Some(Arc::new(Self {
-            continue_after: Some(continue_after),
+            continue_after: Some(at_once(self.continue_after.as_ref())),
             ..self.clone()
         }))
     }

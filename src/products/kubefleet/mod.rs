@@ -17,6 +17,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::control_plane::{Change, Controller};
+use crate::products::delay::at_once;
 use crate::products::words::object_limit;
 use crate::products::{
     Documented, FailureRefusal, Fleet, REMAINING_TIME, Run, Strategy, StrategyExplanation,
@@ -25,7 +26,7 @@ use crate::products::{
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::{
-    KubeFleetBugs, KubeFleetVersion, MemberCluster, RollingUpdateConfig, StrategySpec,
+    KubeFleetBugs, KubeFleetVersion, MemberCluster, RollingUpdateConfig, RunState, StrategySpec,
 };
 use crate::rollout::label_selector::Labels;
 use crate::world::{ApplyFailure, ClusterSpec, DurationModel};
@@ -146,11 +147,15 @@ impl Strategy for KubeFleetStaged {
         if part != StrategyPart::People {
             return None;
         }
-        let approvals = self.approvals.as_ref()?.scaled(REMAINING_TIME);
-        Some(Arc::new(Self {
-            approvals: Some(approvals),
-            ..self.clone()
-        }))
+        let mut strategy = self.clone();
+        strategy.approvals = Some(at_once(self.approvals.as_ref()));
+        for run in &mut strategy.updates.runs {
+            run.states.retain(|(_, state)| *state != RunState::Stop);
+            for (after, _) in &mut run.states {
+                *after = after.mul_f64(REMAINING_TIME);
+            }
+        }
+        Some(Arc::new(strategy))
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

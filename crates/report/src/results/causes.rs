@@ -174,7 +174,7 @@ impl Resource {
             Self::People => "people",
             Self::ClosedWindows => "closed windows",
             Self::RegistryOutages => "outages of the registry",
-            Self::ClusterOutages => "outages of clusters",
+            Self::ClusterOutages => "outages of sites",
             Self::OfflineClusters => "offline clusters",
             Self::FailedPulls => "failed pulls",
             Self::FailedApplies => "failed applies",
@@ -182,6 +182,12 @@ impl Resource {
             Self::Defects => "defects and missing images",
             Self::Rule => "the strategy's own pace",
         }
+    }
+
+    /// Returns whether its words need a verb in the plural.
+    #[must_use]
+    pub fn is_plural(self) -> bool {
+        self == Self::People || self == Self::Latency || self.words().ends_with('s')
     }
 
     /// What people can do about it.
@@ -275,6 +281,8 @@ pub struct CauseRow {
     pub base_peak_pulls: f64,
     /// Median number of concurrent pulls at the trial's peak.
     pub peak_pulls: f64,
+    /// The number of runs in which the lift saves more than 5%, and more than the placebo moves any run.
+    pub saving_runs: u64,
     /// How the trial is judged.
     pub verdict: CauseVerdict,
 }

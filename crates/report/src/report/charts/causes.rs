@@ -7,6 +7,7 @@ use crate::report::answer::bound;
 use crate::report::bars::{BarChart, BarPlot};
 use crate::report::prelude::*;
 use crate::results::{CauseRow, CauseVerdict, Resource, ResourceKind, TrialKind};
+use fleetsim_units::counted;
 
 /// Most trials of a variant that lift one resource.
 const ALONE_MAX: usize = 9;
@@ -40,7 +41,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let chart = BarChart {
         subject: "What holds the rollout back",
         most: &most,
-        note: "time saved by lifting a resource; medians of six extra runs, with the least and the most".to_owned(),
+        note: "time saved by lifting a resource; medians of up to six extra runs, with the least and the most".to_owned(),
         key: &[
             ("a limit", LIMIT),
             ("a failure", FAULT),
@@ -106,14 +107,17 @@ fn name(row: &CauseRow) -> String {
 fn draw_bar(canvas: &mut Canvas, plot: &BarPlot<'_>, y: f64, row: &CauseRow) {
     let saved = row.saved_s.unwrap_or_default();
     let low = row.saved_low_s.unwrap_or(saved);
-    let high = row.saved_high_s.unwrap_or(saved);
+    let whole = row.base_s.unwrap_or(saved);
+    // A run that completes only with the lift saves more than any time.
+    let high = row.saved_high_s.unwrap_or(f64::INFINITY);
+    let most = if high.is_finite() {
+        time(high)
+    } else {
+        "completion".to_owned()
+    };
     let numbers = [
         time(saved),
-        if row.runs > 1 {
-            format!("{} to {}", time(low), time(high))
-        } else {
-            "one run".to_owned()
-        },
+        format!("{} to {most} in {}", time(low), counted(row.runs, "run")),
     ];
     plot.layout.write(canvas, y, &name(row), &numbers, 1);
     let middle = plot.layout.middle(y);
@@ -137,7 +141,7 @@ fn draw_bar(canvas: &mut Canvas, plot: &BarPlot<'_>, y: f64, row: &CauseRow) {
     if row.runs > 1 {
         canvas.line(
             (plot.scale.at(low.max(0.0)), middle),
-            (plot.scale.at(high.max(0.0)), middle),
+            (plot.scale.at(high.clamp(0.0, whole)), middle),
             Stroke::solid(INK, 1.4),
         );
     }

@@ -92,6 +92,9 @@ struct VariantReview {
 struct BoundReview {
     old: String,
     new: String,
+    /// The names of what holds each version back.
+    #[serde(skip)]
+    names: [String; 2],
     /// Whether the same resource holds both versions back.
     is_same: bool,
 }
@@ -239,13 +242,12 @@ impl VariantReview {
 
 impl BoundReview {
     fn of(old: &VariantResults<'_>, new: &VariantResults<'_>) -> Option<Self> {
-        let named = |variant: &VariantResults<'_>| {
-            bound::first(&variant.causes).map(|row| row.resource.clone())
-        };
+        let names = [old, new].map(|variant| bound::short(&variant.causes));
         Some(Self {
             old: bound::line(old)?,
             new: bound::line(new)?,
-            is_same: named(old) == named(new),
+            is_same: names[0] == names[1],
+            names,
         })
     }
 }

@@ -224,12 +224,13 @@ impl MeasureReview {
 }
 
 impl BoundReview {
-    /// `The limit moves from the registry's link: 22.8 of 24.3 min, to the sites' downlinks: 4.0 of 5.3 min.`
+    /// `The limit moves from the registry's link to the sites' downlinks.`
     fn in_words(&self) -> String {
+        let [old, new] = &self.names;
         if self.is_same {
-            format!("The limit stays: {}; before: {}.", self.new, self.old)
+            format!("The limit is the same as before: {new}.")
         } else {
-            format!("The limit moves from {}, to {}.", self.old, self.new)
+            format!("The limit moves from {old} to {new}.")
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::report::answer::bound;
 use crate::report::data::{Results, VariantResults};
 use crate::report::limits::{AssertedLimit, JudgedLimit};
 use crate::results::{Measure, READY_TIME, SummaryRow, UncertaintyRow, Verdict};
@@ -90,6 +91,9 @@ struct VariantJson<'r> {
     finished: usize,
     held_by: Option<&'r str>,
     held_detail: Option<&'r str>,
+    /// What holds the variant back, if it was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bound: Option<String>,
     /// Measures by name.
     #[serde(flatten)]
     measures: Ordered<Option<f64>>,
@@ -153,6 +157,7 @@ fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
         finished: variant.finished(),
         held_by: variant.unfinished().map(|run| run.held_by.as_str()),
         held_detail: variant.unfinished().map(|run| run.held_detail.as_str()),
+        bound: bound::line(variant),
         measures: Ordered(measures),
     }
 }
