@@ -7,7 +7,7 @@ use itertools::izip;
 use super::Sim;
 use super::path::{PathEnds, PeoplesWaits, RolloutPath};
 use super::reach::{Obstacle, Reach};
-use crate::control_plane::Change;
+use crate::control_plane::{Change, RolloutObject};
 use crate::results::{
     ClusterRow, LinkKind, PassRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow,
     WorkloadRow, update_quantiles,
@@ -282,7 +282,24 @@ impl Sim<'_> {
             peak_promotions_per_pass: passes.peak_promotions,
             events: end.events,
             peak_instances: self.control.controller.peak_instances(),
+            removed_targets: self.removed_targets(),
         }
+    }
+
+    /// How many targets lost their workloads. `None`: people delete nothing that could take them away.
+    fn removed_targets(&self) -> Option<u64> {
+        let removes = |change: &Change| {
+            matches!(
+                change,
+                Change::Deleted(RolloutObject::Placement | RolloutObject::ApplicationSet)
+            )
+        };
+        let changes = &self.scenario.changes;
+        if !changes.iter().any(|(_, change)| removes(change)) {
+            return None;
+        }
+        let removed = self.world.facts().filter(|facts| facts.removed.is_some());
+        Some(removed.count() as u64)
     }
 
     /// Quantiles of the times of successful pulls, from the kubelet's request until the image is unpacked. `None`: no

@@ -14,7 +14,7 @@ mod work_generator;
 
 use serde_json::json;
 
-use crate::control_plane::{Change, Controller};
+use crate::control_plane::{Change, Controller, RolloutObject};
 use crate::products::words::object_limit;
 use crate::products::{
     Documented, FailureRefusal, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet,
@@ -128,6 +128,9 @@ impl Strategy for KubeFleetStaged {
                 Err(format!("there is no stage `{stage}`"))
             }
             Change::Edited(fields) => edited_strategy(fields).map(|_| ()),
+            Change::Deleted(RolloutObject::ApplicationSet) => {
+                Err("KubeFleet has no ApplicationSet; write `delete: placement` or `delete: strategy`".into())
+            }
             Change::Approve { .. }
             | Change::Stop(_)
             | Change::Labels(..)

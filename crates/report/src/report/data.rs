@@ -5,6 +5,8 @@ use std::path::Path;
 
 use itertools::Itertools;
 
+#[cfg(not(target_family = "wasm"))]
+use super::clock::StartClock;
 use super::format::{count, time_with_interval};
 use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
@@ -31,8 +33,12 @@ pub struct Results {
     pub constants: Vec<DrawnConstant>,
     /// Settings that are guesses, according to `resolved.yaml`; empty if that file is missing.
     pub guesses: Vec<String>,
+    /// `resolved.yaml`, with all settings in force; empty if that file is missing.
+    pub resolved: String,
     /// The width of the charts.
     pub width: ChartWidth,
+    /// Whether charts lack title, note and footer.
+    pub untitled: bool,
 }
 
 /// One variant's part of the results.
@@ -73,6 +79,7 @@ impl Results {
     /// Returns an error if the folder has no provenance, or a file in it is damaged.
     pub fn of(folder: &Path, tables: Tables) -> Result<Self, ResultsError> {
         let resolved = read_below(folder, RESOLVED_FILE).unwrap_or_default();
+        let resolved = String::from_utf8_lossy(&resolved).into_owned();
         let (draws, constants) = read_draws(folder)?;
         Ok(Self {
             provenance: Provenance::of_results(folder)?,
@@ -80,8 +87,10 @@ impl Results {
             uncertainty: read_uncertainty(folder)?,
             draws,
             constants,
-            guesses: guesses_of(&String::from_utf8_lossy(&resolved)),
+            guesses: guesses_of(&resolved),
+            resolved,
             width: ChartWidth::default(),
+            untitled: false,
         })
     }
 
@@ -95,12 +104,39 @@ impl Results {
         }
     }
 
+    /// Forgets all variants but those whose name is kept.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) fn keep_variants(&mut self, is_kept: &dyn Fn(&str) -> bool) {
+        let tables = &mut self.tables;
+        tables.runs.retain(|row| is_kept(&row.variant));
+        tables.timeline.retain(|row| is_kept(&row.variant));
+        tables.summary.retain(|row| is_kept(&row.variant));
+        tables.comparison.retain(|row| is_kept(&row.variant));
+        tables.registries.retain(|(key, _)| is_kept(&key.variant));
+        tables.workloads.retain(|(key, _)| is_kept(&key.variant));
+        tables.clusters.retain(|(key, _)| is_kept(&key.variant));
+        tables.passes.retain(|(key, _)| is_kept(&key.variant));
+        tables.statuses.retain(|(key, _)| is_kept(&key.variant));
+        self.uncertainty.retain(|row| is_kept(&row.variant));
+        self.draws.retain(|row| is_kept(&row.variant));
+        self.provenance
+            .variants
+            .retain(|info| is_kept(&info.variant));
+    }
+
     /// The page layout of a chart.
     pub(super) const fn sheet(&self) -> Sheet<'_> {
         Sheet {
             provenance: &self.provenance,
             width: self.width,
+            untitled: self.untitled,
         }
+    }
+
+    /// The time of day at which the runs start, if it is set.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) fn clock(&self) -> Option<StartClock> {
+        StartClock::of_settings(&self.resolved)
     }
 
     /// The event from which the times of series and clusters count.

@@ -1,10 +1,11 @@
 //! The two kinds of interval for each headline measure and variant if constants were drawn: those from random numbers
 //! only, and total intervals.
 
+use super::answer::latest;
 use super::data::Results;
-use super::format::{apart, in_unit, percent};
+use super::format::{apart, in_unit, percent, time};
 use super::wrap::{shortened, text_table, wrapped};
-use crate::results::{Measure, READY_TIME, UncertaintyRow};
+use crate::results::{Measure, READY_TIME, RunOutcome, RunRow, UncertaintyRow};
 
 /// Headline measures. Each is shown if any run has a value of it.
 const HEADLINE: [Measure; 3] = [Measure::ExposedTargets, READY_TIME, Measure::PeakPulls];
@@ -16,6 +17,18 @@ pub(super) struct Uncertain<'r> {
     pub(super) measure: Measure,
     pub(super) unit: &'r str,
     pub(super) rows: Vec<&'r UncertaintyRow>,
+    /// What an end of each row's interval is that is not reached: `never`, or `more than 48 h`.
+    pub(super) unreached: Vec<String>,
+}
+
+/// What a time of a variant is that is not reached in all draws of the constants.
+fn unreached(results: &Results, variant: &str) -> String {
+    let mut draws: Vec<&RunRow> = results.draws.iter().collect();
+    draws.retain(|run| run.variant == variant);
+    if draws.iter().all(|run| run.outcome == RunOutcome::Complete) {
+        return format!("more than {}", time(results.provenance.horizon_s));
+    }
+    latest(&draws)
 }
 
 /// The headline measures with their rows; empty if constants were not drawn.
@@ -28,9 +41,11 @@ pub(super) fn headline(results: &Results) -> Vec<Uncertain<'_>> {
             .iter()
             .any(|row| row.total_median.is_some_and(|median| median > 0.0));
         if is_seen {
+            let unreached = rows.iter().map(|row| unreached(results, &row.variant));
             shown.push(Uncertain {
                 measure,
                 unit: &rows[0].unit,
+                unreached: unreached.collect(),
                 rows,
             });
         }
@@ -38,8 +53,8 @@ pub(super) fn headline(results: &Results) -> Vec<Uncertain<'_>> {
     shown
 }
 
-/// An interval in words: `12.3 min–15 min`, `12–200 targets`; an end that is not reached is `never`.
-pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
+/// An interval in words: `12.3 min–15 min`, `12–200 targets`, `12.3 min to more than 48 h`.
+pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str, unreached: &str) -> String {
     match (low, high) {
         (Some(low), Some(high)) if unit == "s" => {
             let low = in_unit(low, unit);
@@ -59,8 +74,8 @@ pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
                 format!("{from}–{to}")
             }
         }
-        (Some(low), None) => format!("{}–never", in_unit(low, unit)),
-        (None, _) => "never".to_owned(),
+        (Some(low), None) => format!("{} to {unreached}", in_unit(low, unit)),
+        (None, _) => unreached.to_owned(),
     }
 }
 
@@ -70,12 +85,17 @@ fn without_zeros(number: &str) -> &str {
 }
 
 /// The interval from random numbers only; a dash for a single run, which has none.
-pub(super) fn luck(row: &UncertaintyRow, unit: &str) -> String {
+pub(super) fn luck(row: &UncertaintyRow, unit: &str, unreached: &str) -> String {
     if row.luck_level.is_some() {
-        range(row.luck_low, row.luck_high, unit)
+        range(row.luck_low, row.luck_high, unit, unreached)
     } else {
         "–".to_owned()
     }
+}
+
+/// A median in words, or what it is if it is not reached.
+pub(super) fn median(value: Option<f64>, unit: &str, unreached: &str) -> String {
+    value.map_or_else(|| unreached.to_owned(), |value| in_unit(value, unit))
 }
 
 /// The level of an interval in words.
@@ -90,20 +110,15 @@ pub(super) fn level(of: Option<f64>) -> String {
 #[must_use]
 pub fn uncertainty_text(results: &Results, width: usize) -> String {
     let mut text = String::new();
-    for Uncertain {
-        measure,
-        unit,
-        rows,
-    } in headline(results)
-    {
-        let first = rows[0];
+    for uncertain in headline(results) {
+        let first = uncertain.rows[0];
         text.push('\n');
         text.push_str(&wrapped(
             &format!(
                 "{} of one further rollout, each median with two intervals: from random numbers alone ({}), and in \
                  total ({}; {} draws of the constants). The last column is the share of these draws in which the \
                  variant has the lowest value.",
-                heading(measure),
+                heading(uncertain.measure),
                 level(first.luck_level),
                 level(first.total_level),
                 first.draws
@@ -111,7 +126,7 @@ pub fn uncertainty_text(results: &Results, width: usize) -> String {
             width,
             "  ",
         ));
-        text.push_str(&table(&rows, unit));
+        text.push_str(&table(&uncertain));
     }
     text
 }
@@ -126,23 +141,32 @@ pub(super) fn heading(measure: Measure) -> &'static str {
     }
 }
 
-fn table(rows: &[&UncertaintyRow], unit: &str) -> String {
+fn table(uncertain: &Uncertain<'_>) -> String {
+    let unit = uncertain.unit;
+    let rows: Vec<(&UncertaintyRow, &str)> = uncertain
+        .rows
+        .iter()
+        .copied()
+        .zip(uncertain.unreached.iter().map(String::as_str))
+        .collect();
     text_table(
-        rows,
+        &rows,
         1,
         &[
-            ("  variant", &|row| {
+            ("  variant", &|(row, _)| {
                 format!("  {}", shortened(&row.variant, NAME_MAX))
             }),
-            ("median", &|row| {
-                in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)
+            ("median", &|(row, unreached)| {
+                median(row.luck_median, unit, unreached)
             }),
-            ("luck alone", &|row| luck(row, unit)),
-            ("median", &|row| {
-                in_unit(row.total_median.unwrap_or(f64::INFINITY), unit)
+            ("luck alone", &|(row, unreached)| luck(row, unit, unreached)),
+            ("median", &|(row, unreached)| {
+                median(row.total_median, unit, unreached)
             }),
-            ("total", &|row| range(row.total_low, row.total_high, unit)),
-            ("least in", &|row| {
+            ("total", &|(row, unreached)| {
+                range(row.total_low, row.total_high, unit, unreached)
+            }),
+            ("least in", &|(row, _)| {
                 percent((row.least_share * 100.0).round() / 100.0)
             }),
         ],
@@ -181,13 +205,17 @@ pub(super) mod tests {
             }
         };
         let some = |values: [f64; 3]| values.map(Some);
+        let mut provenance = Provenance::new("waves", "How long?", 1, 20);
+        provenance.horizon_s = 48.0 * 3600.0;
         Results {
-            provenance: Provenance::new("waves", "How long?", 1, 20),
+            provenance,
             tables: Tables::default(),
             draws: Vec::new(),
             constants: Vec::new(),
             guesses: Vec::new(),
+            resolved: String::new(),
             width: crate::report::ChartWidth::default(),
+            untitled: false,
             uncertainty: vec![
                 row(
                     "quick",
@@ -242,7 +270,10 @@ pub(super) mod tests {
                 && quick.contains("5.00–90.0 min"),
             "{text}"
         );
-        assert!(line("careful").contains("33.3 min–never"), "{text}");
+        assert!(
+            line("careful").contains("33.3 min to more than 48.0 h"),
+            "{text}"
+        );
         assert!(
             !text.contains("exposed_targets"),
             "no cluster is exposed in any run:\n{text}"

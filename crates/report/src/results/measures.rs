@@ -360,13 +360,16 @@ measures! {
     /// Most instances of all versions of an app that existed at a time; Cloud Foundry with `countInstances` only.
     #[serde(default)]
     peak_instances: Option<u64> => PeakInstances, "instances", LessIsBetter;
+    /// Targets that lost their workloads, because the product's object that wanted them was deleted.
+    #[serde(default)]
+    removed_targets: Option<u64> => RemovedTargets, "targets", LessIsBetter;
 }
 
 impl Measure {
     /// Whether only some strategies have it. Results in which no run has it leave it out.
     #[must_use]
     pub const fn is_own(self) -> bool {
-        matches!(self, Self::PeakInstances)
+        matches!(self, Self::PeakInstances | Self::RemovedTargets)
     }
 
     /// The measures that results of these runs have.

@@ -1,4 +1,4 @@
-//! The line `left`: targets that stay on the old version at the end, who they are, and why.
+//! The line `left`: targets that are not on the new version at the end, who they are, and why.
 
 use super::ranking::left_behind;
 use super::sentence::listed;
@@ -10,12 +10,25 @@ use fleetsim_units::counted;
 /// Most names.
 const NAMED: usize = 5;
 
-/// What a variant leaves on the old version. `None`: nothing, in every run.
+/// What a variant does not leave on the new version. `None`: nothing, in every run.
 pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
     let mut parts = Vec::new();
+    parts.extend(removed(variant));
     parts.extend(unreachable(variant));
     parts.extend(stalled(variant));
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// `12 of 20 clusters have lost their workloads`: those whose workloads a person's deletion has removed.
+fn removed(variant: &VariantResults<'_>) -> Option<String> {
+    let removed = || variant.runs.iter().filter_map(|run| run.removed_targets);
+    let most = removed().max().filter(|most| *most > 0)?;
+    let targets = variant.runs.iter().map(|run| run.targets).max()?;
+    Some(format!(
+        "{} of {} have lost their workloads",
+        range_of((removed().min().unwrap_or(0), most)),
+        counted(targets as usize, target_of([variant.info]))
+    ))
 }
 
 /// `6 of 200 (2–11) cannot be updated: offline, for example a, b and c`.

@@ -30,6 +30,7 @@ mod sites;
 #[cfg(test)]
 mod tests;
 mod times;
+pub(super) use times::latest;
 mod tradeoff;
 mod workloads;
 mod worlds;

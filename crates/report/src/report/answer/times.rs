@@ -95,7 +95,7 @@ fn total_interval(variant: &VariantResults<'_>, row: &UncertaintyRow) -> Option<
 }
 
 /// `more than 48 h` where all unfinished runs went on at the horizon; `never` where one of them stalled.
-pub(super) fn latest(runs: &[&RunRow]) -> String {
+pub(in crate::report) fn latest(runs: &[&RunRow]) -> String {
     let mut latest_s: f64 = 0.0;
     for run in runs {
         match run.outcome {

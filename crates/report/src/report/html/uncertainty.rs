@@ -4,11 +4,15 @@
 use super::markup::{self, WIDE_END, escaped, marked, plain_table};
 use crate::report::data::Results;
 use crate::report::format::{in_unit, percent};
-use crate::report::uncertainty::{Uncertain, heading, headline, level, luck, range};
+use crate::report::uncertainty::{Uncertain, heading, headline, level, luck, median, range};
 use crate::results::UncertaintyRow;
 
 /// Width of the drawn intervals.
 const WIDTH: f64 = 220.0;
+
+/// The end of an interval that goes on beyond the scale.
+const ARROW: &str =
+    "<path d=\"M212 2l7 6l-7 6\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\"/>";
 
 /// The section; empty if constants were not drawn.
 pub(super) fn section(results: &Results, guesses: &str) -> String {
@@ -38,19 +42,23 @@ pub(super) fn section(results: &Results, guesses: &str) -> String {
     }
 }
 
-fn table(
-    Uncertain {
+/// The table of a measure. The scale holds all known ends of its intervals; an open one goes on beyond the edge.
+fn table(uncertain: &Uncertain<'_>) -> String {
+    let Uncertain {
         measure,
         unit,
         rows,
-    }: &Uncertain<'_>,
-) -> String {
+        unreached,
+    } = uncertain;
     let ends = rows
         .iter()
         .flat_map(|row| [row.luck_low, row.luck_high, row.total_low, row.total_high])
         .flatten();
     let most = ends.fold(0.0, f64::max);
-    let lines: String = rows.iter().map(|row| line(row, unit, most)).collect();
+    let mut lines = String::new();
+    for (row, unreached) in rows.iter().zip(unreached) {
+        lines.push_str(&line(row, unit, unreached, most));
+    }
     let name = heading(*measure);
     let scale = format!("0 to {}", escaped(&in_unit(most, unit)));
     let columns = [
@@ -66,15 +74,15 @@ fn table(
     format!("<h3>{name}</h3><div class=\"wide\">{table}{WIDE_END}")
 }
 
-fn line(row: &UncertaintyRow, unit: &str, most: f64) -> String {
+fn line(row: &UncertaintyRow, unit: &str, unreached: &str, most: f64) -> String {
     format!(
         "<tr><th scope=\"row\">{}</th><td style=\"white-space:nowrap\">{}</td><td style=\"white-space:nowrap\">{}</td>\
          <td style=\"white-space:nowrap\">{}</td><td style=\"white-space:nowrap\">{}</td><td>{}</td><td>{}</td></tr>\n",
         escaped(&row.variant),
-        escaped(&in_unit(row.luck_median.unwrap_or(f64::INFINITY), unit)),
-        escaped(&luck(row, unit)),
-        escaped(&in_unit(row.total_median.unwrap_or(f64::INFINITY), unit)),
-        escaped(&range(row.total_low, row.total_high, unit)),
+        escaped(&median(row.luck_median, unit, unreached)),
+        escaped(&luck(row, unit, unreached)),
+        escaped(&median(row.total_median, unit, unreached)),
+        escaped(&range(row.total_low, row.total_high, unit, unreached)),
         drawn(row, most),
         percent((row.least_share * 100.0).round() / 100.0),
     )
@@ -97,9 +105,10 @@ fn drawn(row: &UncertaintyRow, most: f64) -> String {
         opacity: 0.9,
     };
     format!(
-        "<svg width=\"{WIDTH}\" height=\"16\" viewBox=\"0 0 {WIDTH} 16\" aria-hidden=\"true\">{}{}</svg>",
+        "<svg width=\"{WIDTH}\" height=\"16\" viewBox=\"0 0 {WIDTH} 16\" aria-hidden=\"true\">{}{}{}</svg>",
         total.svg(),
         luck.svg(),
+        if row.total_high.is_none() { ARROW } else { "" },
     )
 }
 
@@ -169,6 +178,13 @@ mod tests {
             html.contains("10.0 min</td><td style=\"white-space:nowrap\">5.00–90.0 min"),
             "{html}"
         );
+        assert!(!html.contains("never"), "{html}");
+        assert_eq!(
+            html.matches("33.3 min to more than 48.0 h").count(),
+            1,
+            "{html}"
+        );
+        assert_eq!(html.matches(ARROW).count(), 1, "one interval is open");
         // 300 s of 5,400 s on 220 px.
         assert!(html.contains("x=\"12.2\""), "{html}");
         assert_eq!(

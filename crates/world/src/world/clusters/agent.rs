@@ -2,6 +2,7 @@
 
 use crate::engine::EventId;
 use crate::world::clusters::apply_rules::ApplyFailure;
+use crate::world::clusters::removal::RemovalState;
 use crate::world::ids::NEW;
 use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
@@ -79,6 +80,8 @@ pub(crate) struct Agent {
     pub(super) looks_from: SimTime,
     /// Whether everything was available at the agent's last poll.
     pub(super) saw_all_available: bool,
+    /// How far the removal of the workloads is.
+    pub(super) removal: RemovalState,
     /// The last report that arrived.
     pub(super) reported: Option<ReportedState>,
 }
@@ -99,6 +102,9 @@ impl Agent {
 
     /// Returns whether the agent has nothing left to do or to report.
     pub(crate) fn is_at_rest(&self, settled: bool) -> bool {
+        if self.removal != RemovalState::No {
+            return self.removal == RemovalState::Over;
+        }
         let has_begun = self.instructed.is_some() || self.applied.is_some();
         let is_known = settled && self.reported == self.applied.map(ReportedState::ready_on);
         !has_begun || (self.instructed == self.applied && self.applying.is_none() && is_known)
