@@ -217,15 +217,12 @@ impl Explorer {
     #[must_use]
     pub fn first(&self) -> PageQuestion {
         let first = self.usable().next().expect("checked when it was made");
-        let of_strategy = self
-            .usable()
-            .filter(|variant| variant.strategy == first.strategy);
-        let last = of_strategy.last().unwrap_or(first);
-        let other = if last.label == first.label {
-            self.usable().nth(1).unwrap_or(first)
-        } else {
-            last
-        };
+        let mut other = self.usable().nth(1).unwrap_or(first);
+        for variant in self.usable().skip(1) {
+            if variant.strategy == first.strategy {
+                other = variant;
+            }
+        }
         PageQuestion {
             before: first.label.clone(),
             after: other.label.clone(),

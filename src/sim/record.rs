@@ -288,18 +288,15 @@ impl Sim<'_> {
 
     /// How many targets lost their workloads. `None`: people delete nothing that could take them away.
     fn removed_targets(&self) -> Option<u64> {
-        let removes = |change: &Change| {
-            matches!(
-                change,
-                Change::Deleted(RolloutObject::Placement | RolloutObject::ApplicationSet)
-            )
-        };
-        let changes = &self.scenario.changes;
-        if !changes.iter().any(|(_, change)| removes(change)) {
-            return None;
+        let mut may_remove = false;
+        for (_, change) in &self.scenario.changes {
+            may_remove |= removes_workloads(change);
         }
-        let removed = self.world.facts().filter(|facts| facts.removed.is_some());
-        Some(removed.count() as u64)
+        let mut removed = 0;
+        for facts in self.world.facts() {
+            removed += u64::from(facts.removed.is_some());
+        }
+        may_remove.then_some(removed)
     }
 
     /// Quantiles of the times of successful pulls, from the kubelet's request until the image is unpacked. `None`: no
@@ -402,6 +399,14 @@ impl Sim<'_> {
         }
         rows
     }
+}
+
+/// Whether a person's change can take workloads out of clusters.
+const fn removes_workloads(change: &Change) -> bool {
+    matches!(
+        change,
+        Change::Deleted(RolloutObject::Placement | RolloutObject::ApplicationSet)
+    )
 }
 
 /// The part of a span that this is; 0 of no time at all.

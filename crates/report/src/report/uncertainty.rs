@@ -271,7 +271,7 @@ pub(super) mod tests {
             "{text}"
         );
         assert!(
-            line("careful").contains("33.3 min to more than 48.0 h"),
+            line("careful").contains("33.3 min to more than 2.00 d"),
             "{text}"
         );
         assert!(

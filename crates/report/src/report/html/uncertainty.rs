@@ -180,7 +180,7 @@ mod tests {
         );
         assert!(!html.contains("never"), "{html}");
         assert_eq!(
-            html.matches("33.3 min to more than 48.0 h").count(),
+            html.matches("33.3 min to more than 2.00 d").count(),
             1,
             "{html}"
         );
