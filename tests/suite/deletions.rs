@@ -273,7 +273,7 @@ fn the_answer_says_which_targets_have_lost_their_workloads() {
         .lines()
         .find(|line| line.trim_start().starts_with("left"));
     assert!(
-        line.is_some_and(|line| line.contains("5 of 5 clusters have lost their workloads")),
+        line.is_some_and(|line| line.contains("5 of 5 member clusters have lost")),
         "{words}"
     );
     assert!(!words.contains("on the old version"), "{words}");

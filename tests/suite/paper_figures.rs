@@ -17,10 +17,12 @@ fn prints(folder: &Path, arguments: &[&str]) -> String {
 
 #[test]
 fn figures_are_next_to_the_results_which_stay_reproducible() {
-    let experiment = canaries_and_stores(2, STRATEGIES, "");
-    let folder = folder_with(&[("experiment.yaml", &experiment)]);
+    let folder = folder_with(&[]);
     let at = folder.path();
-    prints(at, &["run", "experiment.yaml", "--out", "out"]);
+    fs::create_dir(at.join("x")).expect("a folder");
+    let experiment = canaries_and_stores(2, STRATEGIES, "");
+    fs::write(at.join("x/experiment.yaml"), experiment).expect("written");
+    prints(at, &["run", "x", "--out", "out"]);
     let before = contents(&at.join("out"));
     let words = prints(at, &["report", "out", "--width", "column"]);
     assert!(words.contains("out-figures"), "{words}");

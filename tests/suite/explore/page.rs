@@ -41,10 +41,20 @@ fn explored(page: &mut Page, is_foreign: impl Fn(&str) -> bool) {
     // The swept setting has a slider with its values: 10% and 50% of 40 clusters, each with one pull at a time.
     let slider = "document.querySelector('#groups input[type=range]')";
     page.evaluate(&format!("{slider}.focus()"));
+    page.press("Home", 1);
+    until(
+        page,
+        &format!(
+            "{ANSWERED} && decodeURIComponent(location.hash).includes('rancherFleet.maxUnavailable=10%')"
+        ),
+    );
+    assert_eq!(row(page, "peak pulls")[1..3], ["4 pulls", "4 pulls"]);
     page.press("End", 1);
     until(
         page,
-        &format!("{ANSWERED} && location.hash.includes('50%25')"),
+        &format!(
+            "{ANSWERED} && decodeURIComponent(location.hash).includes('rancherFleet.maxUnavailable=50%')"
+        ),
     );
     assert_eq!(
         page.text(&format!("{slider}.getAttribute('aria-valuetext')")),
