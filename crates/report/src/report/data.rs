@@ -7,13 +7,13 @@ use itertools::Itertools;
 
 #[cfg(not(target_family = "wasm"))]
 use super::clock::StartClock;
-use super::format::{count, time_with_interval};
+use super::format::{count, time, time_with_interval};
 use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
 use crate::results::{
     ClusterRow, DrawnConstant, Measure, Provenance, READY_TIME, RESOLVED_FILE, ReachRange,
-    RegistryRow, ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow,
-    VariantInfo, WorkloadRow, compared, grouped, read_draws, read_uncertainty,
+    RegistryRow, ResultsError, RunOutcome, RunRow, Setting, SummaryRow, Tables, TimelineRow,
+    UncertaintyRow, VariantInfo, WorkloadRow, compared, grouped, read_draws, read_uncertainty,
 };
 use fleetsim_units::io::read_below;
 use fleetsim_units::stats;
@@ -510,6 +510,20 @@ impl<'r> VariantResults<'r> {
             None => 0.0,
         }
     }
+}
+
+/// `more than 48 h` where all unfinished runs went on at the horizon; `never` where one of them stalled.
+pub(super) fn latest(runs: &[&RunRow]) -> String {
+    let mut latest_s: f64 = 0.0;
+    for run in runs {
+        match run.outcome {
+            RunOutcome::Complete => {}
+            RunOutcome::Stalled if run.is_done() => {}
+            RunOutcome::Stalled => return "never".to_owned(),
+            RunOutcome::Horizon => latest_s = latest_s.max(run.end_s),
+        }
+    }
+    format!("more than {}", time(latest_s))
 }
 
 /// The distinct paths of settings that `resolved.yaml` marks as guesses.

@@ -1,8 +1,7 @@
 //! The two kinds of interval for each headline measure and variant if constants were drawn: those from random numbers
 //! only, and total intervals.
 
-use super::answer::latest;
-use super::data::Results;
+use super::data::{Results, latest};
 use super::format::{apart, in_unit, percent, time};
 use super::wrap::{shortened, text_table, wrapped};
 use crate::results::{Measure, READY_TIME, RunOutcome, RunRow, UncertaintyRow};

@@ -72,7 +72,7 @@ pub struct ApplicationSetStrategy {
     pub kind: String,
     /// The steps. If absent, type `RollingSync` has no effect.
     pub rolling_sync: Option<RollingSync>,
-    /// `Reverse`, in any letter case: if the set is deleted, its applications go one by one, the last step first.
+    /// `Reverse`, in any letter case: the applications of a deleted set go last step first.
     #[serde(
         default,
         deserialize_with = "null_is_default",

@@ -6,7 +6,8 @@
 //! periodic refresh.
 //!
 //! A guess: a deletion makes as many requests as a sync. Left out: the operation processor that it occupies, which is
-//! free again before pods terminate; and the background propagation of a finalizer's name, which does not wait for pods.
+//! free again before pods terminate; and the background propagation of a finalizer's name, which does not wait for
+//! pods.
 
 use super::{ApplicationController, ApplicationStep};
 use crate::control_plane::Plane;

@@ -30,7 +30,6 @@ mod sites;
 #[cfg(test)]
 mod tests;
 mod times;
-pub(super) use times::latest;
 mod tradeoff;
 mod workloads;
 mod worlds;

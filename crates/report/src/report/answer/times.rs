@@ -3,10 +3,10 @@
 use super::ranking::{share_of_most, time_before_late};
 use super::sentence::{ShownInterval, completion};
 use super::workloads;
-use crate::report::data::{VariantResults, range_of, target_of};
+use crate::report::data::{VariantResults, latest, range_of, target_of};
 use crate::report::format::{count, time};
 use crate::report::uncertainty::level;
-use crate::results::{ClusterRow, READY_TIME, RunOutcome, RunRow, UncertaintyRow};
+use crate::results::{ClusterRow, READY_TIME, UncertaintyRow};
 
 /// `all 1,000 clusters ready in 21 min (11–142 in 95% of rollouts; 16 min with every constant at its default)`. `None`:
 /// no target is ever ready.
@@ -92,20 +92,6 @@ fn total_interval(variant: &VariantResults<'_>, row: &UncertaintyRow) -> Option<
         ),
         (None, _) => format!("{} (median of the draws", time(median)),
     })
-}
-
-/// `more than 48 h` where all unfinished runs went on at the horizon; `never` where one of them stalled.
-pub(in crate::report) fn latest(runs: &[&RunRow]) -> String {
-    let mut latest_s: f64 = 0.0;
-    for run in runs {
-        match run.outcome {
-            RunOutcome::Complete => {}
-            RunOutcome::Stalled if run.is_done() => {}
-            RunOutcome::Stalled => return "never".to_owned(),
-            RunOutcome::Horizon => latest_s = latest_s.max(run.end_s),
-        }
-    }
-    format!("more than {}", time(latest_s))
 }
 
 /// `99% in 16 min, the last is tx2`, where a few late targets take most of the time.

@@ -2,7 +2,6 @@
 
 use crate::engine::EventId;
 use crate::world::clusters::apply_rules::ApplyFailure;
-use crate::world::clusters::removal::RemovalState;
 use crate::world::ids::NEW;
 use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
@@ -31,6 +30,27 @@ impl ReportedState {
     /// Returns whether the cluster is ready on the new revision.
     pub(super) fn is_updated(self) -> bool {
         self.applied == NEW && self.ready
+    }
+}
+
+/// How far the removal of a cluster's workloads is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum RemovalState {
+    /// The workloads stay.
+    #[default]
+    No,
+    /// The deletion has not reached the agent.
+    Wanted,
+    /// The workloads are deleted, and pods terminate.
+    Begun,
+    /// All pods are gone.
+    Over,
+}
+
+impl RemovalState {
+    /// Whether the workloads are deleted.
+    pub(crate) const fn has_begun(self) -> bool {
+        matches!(self, Self::Begun | Self::Over)
     }
 }
 

@@ -16,13 +16,12 @@
 
 use crate::engine::Streams;
 use crate::world::World;
-use crate::world::clusters::agent::ReportedState;
+use crate::world::clusters::agent::{RemovalState, ReportedState};
 use crate::world::clusters::agent_spec::{AgentSpec, ReadinessSpec};
 use crate::world::clusters::apply_rules::{ApplyFailure, ApplyRetry};
 use crate::world::clusters::cluster::ClusterState;
 use crate::world::clusters::pod::Pod;
 use crate::world::clusters::progress_deadline::PodCounts;
-use crate::world::clusters::removal::RemovalState;
 use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::{AgentEvent, Event, Queue, Report};
 use crate::world::faults::spec::ApplyFaultSpec;

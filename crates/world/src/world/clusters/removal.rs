@@ -10,32 +10,11 @@
 //! workloads' own resources; and volumes.
 
 use crate::world::World;
-use crate::world::clusters::agent::Agent;
+use crate::world::clusters::agent::{Agent, RemovalState};
 use crate::world::clusters::agent_steps::ClusterContext;
 use crate::world::clusters::cluster::ClusterState;
 use crate::world::event::{AgentEvent, Event, Queue, Report};
 use crate::world::ids::{ClusterId, NOTHING};
-
-/// How far the removal of a cluster's workloads is.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum RemovalState {
-    /// The workloads stay.
-    #[default]
-    No,
-    /// The deletion has not reached the agent.
-    Wanted,
-    /// The workloads are deleted, and pods terminate.
-    Begun,
-    /// All pods are gone.
-    Over,
-}
-
-impl RemovalState {
-    /// Whether the workloads are deleted.
-    pub(crate) const fn has_begun(self) -> bool {
-        matches!(self, Self::Begun | Self::Over)
-    }
-}
 
 impl World<'_> {
     /// Instructs a cluster's agent to remove the cluster's workloads for good.
@@ -122,15 +101,14 @@ impl ClusterState {
 impl Agent {
     /// Forgets what it applies and applied: nothing is wanted any more.
     fn begin_removal(&mut self, queue: &mut Queue) {
-        for due in [
+        let pending = [
             self.wait_due.take(),
             self.retry_due.take(),
             self.fault_due.take(),
             self.readiness_due.take(),
-        ] {
-            if let Some(due) = due {
-                queue.cancel(due);
-            }
+        ];
+        for due in pending.into_iter().flatten() {
+            queue.cancel(due);
         }
         *self = Self {
             removal: RemovalState::Begun,
