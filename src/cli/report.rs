@@ -5,10 +5,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fleetsim::report::{self, ChartWidth};
+use fleetsim::report::{self, ChartWidth, FigureError, FigureStyle};
 use fleetsim::results::{
     CALIBRATION_FILE, PLAN_FILE, Provenance, Publication, ResultsError, SENSITIVITY_FILE, restore,
 };
+
+use fleetsim::units::counted;
 
 use super::simulation::place_of;
 use super::{DetailArgs, Failure, OutputFormat, output};
@@ -21,14 +23,76 @@ pub(super) struct ReportArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     format: OutputFormat,
-    /// Width that charts are drawn for: a column of a paper (85 mm), a page of a report (170 mm), or a slide
-    #[arg(long, value_enum, default_value_t)]
-    width: ChartWidth,
+    #[command(flatten)]
+    figures: FigureArgs,
     /// Write the asserted limits to this file as a JUnit report, for CI; `-` is standard output
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     #[command(flatten)]
     detail: DetailArgs,
+}
+
+/// Options for figures of a paper or a talk. With one of them, charts go to another folder, and the results stay as
+/// they are.
+#[derive(Args, Debug)]
+struct FigureArgs {
+    /// Write figures (SVG, PNG, PDF) for a column of a paper (85 mm), a page (170 mm), or a slide, next to RESULTS
+    #[arg(long, value_enum, value_name = "WIDTH", help_heading = "Figures")]
+    width: Option<ChartWidth>,
+    /// Draw figures without title, note and footer; `captions.txt` has them
+    #[arg(long, help_heading = "Figures")]
+    no_title: bool,
+    /// Draw these variants only: a variant, a strategy, or a setting such as `maxUnavailable=25%`
+    #[arg(long, value_name = "NAME", num_args = 1.., help_heading = "Figures")]
+    variants: Vec<String>,
+    /// Folder of the figures [default: RESULTS-figures]
+    #[arg(long, value_name = "FOLDER", help_heading = "Figures")]
+    to: Option<PathBuf>,
+}
+
+impl FigureArgs {
+    /// Whether figures are asked for.
+    const fn is_asked(&self) -> bool {
+        self.width.is_some() || self.no_title || !self.variants.is_empty() || self.to.is_some()
+    }
+
+    /// The folder of the figures: next to the results, unless it is named.
+    fn folder(&self, results: &Path) -> PathBuf {
+        if let Some(to) = &self.to {
+            return to.clone();
+        }
+        let resolved = results.canonicalize();
+        let results = resolved.as_deref().unwrap_or(results);
+        let name = results.file_name().unwrap_or_default().to_string_lossy();
+        results.with_file_name(format!("{name}-figures"))
+    }
+
+    /// Draws the figures of these results, and says where they are.
+    fn draw(&self, results: &Path) -> Result<(), Failure> {
+        let to = self.folder(results);
+        if Provenance::read(&to)?.is_some() {
+            let message = format!(
+                "{} has results, which figures would damage; choose another folder with `--to`",
+                to.display()
+            );
+            return Err(Failure::Usage(message));
+        }
+        let style = FigureStyle {
+            width: self.width.unwrap_or_default(),
+            untitled: self.no_title,
+            variants: self.variants.clone(),
+        };
+        let files = report::draw_figures(results, &to, &style).map_err(|error| match error {
+            FigureError::Results(error) => Failure::from(error),
+            other => Failure::Usage(other.to_string()),
+        })?;
+        output::err(&format!(
+            "{} in {}\n",
+            counted(files.len(), "file"),
+            to.display()
+        ));
+        Ok(())
+    }
 }
 
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
@@ -40,8 +104,16 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
             args.results.display()
         )));
     }
-    let publication = Publication::renew(&args.results)?;
     let kind = ResultsKind::of(&args.results);
+    if args.figures.is_asked() {
+        if args.junit.is_some() {
+            let message =
+                "--junit and figures are two calls: figures leave the results as they are";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        return args.figures.draw(&args.results);
+    }
+    let publication = Publication::renew(&args.results)?;
     if args.junit.is_some() && kind != ResultsKind::Study {
         let message =
             "--junit needs the results of `fleetsim run`; other results have no asserted limits";
@@ -94,7 +166,7 @@ enum DrawnResults {
 
 impl ReportArgs {
     fn draw(&self, kind: ResultsKind, folder: &Path) -> Result<DrawnResults, ResultsError> {
-        let width = self.width;
+        let width = ChartWidth::default();
         Ok(match kind {
             ResultsKind::Plan => {
                 let plan = report::draw_plan(folder, width)?;

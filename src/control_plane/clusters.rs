@@ -41,6 +41,14 @@ pub trait Clusters {
 
     /// Instructs a cluster to remove its workloads. This downloads nothing and does not change the simulated world.
     fn remove(&mut self, _cluster: ClusterId, _queue: &mut Queue) {}
+
+    /// Instructs a cluster's agent to remove the cluster's workloads for good.
+    fn withdraw(&mut self, _cluster: ClusterId, _queue: &mut Queue) {}
+
+    /// Returns whether a cluster's workloads were removed for good and all their pods are gone.
+    fn is_removed(&self, _cluster: ClusterId) -> bool {
+        false
+    }
 }
 
 impl Clusters for World<'_> {
@@ -82,5 +90,13 @@ impl Clusters for World<'_> {
 
     fn break_off(&mut self, cluster: ClusterId, queue: &mut Queue) {
         World::break_off(self, cluster, queue);
+    }
+
+    fn withdraw(&mut self, cluster: ClusterId, queue: &mut Queue) {
+        World::withdraw(self, cluster, queue);
+    }
+
+    fn is_removed(&self, cluster: ClusterId) -> bool {
+        World::is_removed(self, cluster)
     }
 }

@@ -38,8 +38,10 @@ pub enum Change {
 /// An object of a product that controls a rollout.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "camelCase")]
 pub enum RolloutObject {
+    /// The ApplicationSet of Argo CD.
+    ApplicationSet,
     /// The placement that picks the clusters.
     Placement,
     /// The strategy that orders the clusters.

@@ -191,6 +191,10 @@ impl<'s> ControlPlane<'s> {
                 }
                 .instruct(SimTime::ZERO, cluster, revision);
             }
+            DriverEvent::Withdraw(cluster) => {
+                self.record.in_flight -= 1;
+                clusters.withdraw(cluster, queue);
+            }
             DriverEvent::Pause(cluster, is_paused) => {
                 self.record.in_flight -= 1;
                 clusters.pause(cluster, is_paused, queue);

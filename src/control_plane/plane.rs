@@ -172,6 +172,17 @@ impl Plane<'_> {
         self.instruct(self.now(), cluster, NOTHING);
     }
 
+    /// Removes a cluster's workloads for good. The write takes effect at `at`.
+    pub fn withdraw(&mut self, at: SimTime, cluster: ClusterId) {
+        if at > self.queue.now() {
+            self.record.in_flight += 1;
+            self.queue
+                .schedule(at, Event::Driver(DriverEvent::Withdraw(cluster)));
+        } else {
+            self.clusters.withdraw(cluster, self.queue);
+        }
+    }
+
     /// Applies a revision in a cluster from the management cluster now. An offline cluster never receives it.
     pub fn push(&mut self, cluster: ClusterId, revision: Revision) {
         self.clusters.push(cluster, revision, self.queue);

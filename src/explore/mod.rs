@@ -213,13 +213,21 @@ impl Explorer {
         json!([name, [seed, replicates, set], texts])
     }
 
-    /// Returns the question that the page starts with: the first variant, unchanged.
+    /// Returns the question that the page starts with: the first variant against the last one of its strategy, which
+    /// has the other end of a sweep; without a sweep, against the next variant. An experiment with one variant begins
+    /// without a difference.
     #[must_use]
     pub fn first(&self) -> PageQuestion {
         let first = self.usable().next().expect("checked when it was made");
+        let mut other = self.usable().nth(1).unwrap_or(first);
+        for variant in self.usable().skip(1) {
+            if variant.strategy == first.strategy {
+                other = variant;
+            }
+        }
         PageQuestion {
             before: first.label.clone(),
-            after: first.label.clone(),
+            after: other.label.clone(),
             ..PageQuestion::default()
         }
     }
@@ -235,8 +243,9 @@ impl Explorer {
     /// # Errors
     /// Returns an error message if the first variant cannot be simulated.
     pub fn page(&self, engine: &str) -> Result<String, String> {
+        let opening = self.first();
         let mut first = self
-            .begin(&self.first())
+            .begin(&opening)
             .map_err(|troubles| troubles[0].message.clone())?;
         for run in first.missing() {
             let record = first.simulate(run).map_err(|error| error.to_string())?;
@@ -244,8 +253,7 @@ impl Explorer {
         }
         let Experiment { name, question, .. } = &self.experiment;
         let variants: Vec<Value> = self.usable().map(shown_variant).collect();
-        let controls =
-            json!({"variants": variants, "controls": controls::controls(&self.experiment)});
+        let controls = json!({"variants": variants, "after": opening.after, "controls": controls::controls(&self.experiment)});
         let files = if engine.is_empty() {
             Value::Null
         } else {

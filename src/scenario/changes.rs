@@ -117,6 +117,7 @@ impl Checker<'_> {
             .iter()
             .map(|cluster| (*cluster.labels).clone())
             .collect();
+        let mut set_deleted = None;
         for (index, change) in written
             .iter()
             .enumerate()
@@ -126,6 +127,21 @@ impl Checker<'_> {
                 continue;
             }
             let path = Path::of("changes").index(index);
+            if let Some(after) = set_deleted {
+                let message = format!(
+                    "the ApplicationSet is deleted after {after}, so nothing can change it at {}",
+                    change.after
+                );
+                self.report(
+                    &path,
+                    message,
+                    "write an earlier time, or remove the change",
+                );
+                break;
+            }
+            if change.delete == Some(RolloutObject::ApplicationSet) {
+                set_deleted = Some(change.after);
+            }
             for act in self.acts(change, &path, world, &mut labels) {
                 if let Err(reason) = strategy.takes(&act) {
                     let help =

@@ -7,7 +7,7 @@ use itertools::izip;
 use super::Sim;
 use super::path::{PathEnds, PeoplesWaits, RolloutPath};
 use super::reach::{Obstacle, Reach};
-use crate::control_plane::Change;
+use crate::control_plane::{Change, RolloutObject};
 use crate::results::{
     ClusterRow, LinkKind, PassRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow,
     WorkloadRow, update_quantiles,
@@ -282,7 +282,21 @@ impl Sim<'_> {
             peak_promotions_per_pass: passes.peak_promotions,
             events: end.events,
             peak_instances: self.control.controller.peak_instances(),
+            removed_targets: self.removed_targets(),
         }
+    }
+
+    /// How many targets lost their workloads. `None`: people delete nothing that could take them away.
+    fn removed_targets(&self) -> Option<u64> {
+        let mut may_remove = false;
+        for (_, change) in &self.scenario.changes {
+            may_remove |= removes_workloads(change);
+        }
+        let mut removed = 0;
+        for facts in self.world.facts() {
+            removed += u64::from(facts.removed.is_some());
+        }
+        may_remove.then_some(removed)
     }
 
     /// Quantiles of the times of successful pulls, from the kubelet's request until the image is unpacked. `None`: no
@@ -385,6 +399,14 @@ impl Sim<'_> {
         }
         rows
     }
+}
+
+/// Whether a person's change can take workloads out of clusters.
+const fn removes_workloads(change: &Change) -> bool {
+    matches!(
+        change,
+        Change::Deleted(RolloutObject::Placement | RolloutObject::ApplicationSet)
+    )
 }
 
 /// Returns `part` as a share of `span`; 0 if the span is empty.

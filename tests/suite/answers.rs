@@ -271,7 +271,7 @@ strategies:
             "`all` is the fastest for 9 of 10 clusters: ",
             "all 10 clusters ready in 3.0",
             ", the last is for example far",
-            "3.00 h wait for offline clusters",
+            "bound outages of sites: 3.00 of 3.01 h",
         ],
     );
 }
@@ -295,10 +295,7 @@ strategies: {all: {allAtOnce: {}}}
     );
     assert_says(
         &answer,
-        &[
-            "requests timed out",
-            "wait for a registry that does not answer",
-        ],
+        &["requests timed out", "bound outages of the registry: 4."],
     );
 }
 

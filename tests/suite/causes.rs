@@ -150,7 +150,7 @@ strategies: {argo: {argoCd: {applicationController: {clientQps: 10}}}}
 fleet: [{name: 'c-{01..20}', nodes: 1, downlink: 1 Gbit/s, rtt: 20 ms}]
 registry: {egress: 1 Gbit/s, otherLoad: {constant: 995 Mbit/s}}
 ",
-            bound: "the registry's link (1 Gbit/s): ",
+            bound: "other load on the registry: ",
         },
         Situation {
             settings: "

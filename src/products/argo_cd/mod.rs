@@ -28,7 +28,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::control_plane::{Change, Controller};
+use crate::control_plane::{Change, Controller, RolloutObject};
 use crate::products::words::object_limit;
 use crate::products::{
     FailureRefusal, Fleet, Run, Strategy, StrategyExplanation, StrategyPart, yaml_snippet,
@@ -217,8 +217,12 @@ impl Strategy for ArgoCdStrategy {
                 Err("only a release by `targetRevision` changes the ApplicationSet".into())
             }
             Change::Stop(_) | Change::Labels(..) | Change::Release(_) => Ok(()),
+            Change::Deleted(RolloutObject::ApplicationSet) => self.refuses_deletion(),
+            Change::Deleted(RolloutObject::Placement | RolloutObject::Strategy) => Err(
+                "Argo CD has no placement, and a strategy is part of its set; write `delete: applicationSet`".into(),
+            ),
             _ => Err(
-                "fleetsim's own scheduler for Argo CD supports `release`, `relabel` and `stop`"
+                "fleetsim's own scheduler for Argo CD supports `delete`, `release`, `relabel` and `stop`"
                     .into(),
             ),
         }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::control_plane::{Change, Controller};
+use crate::control_plane::{Change, Controller, RolloutObject};
 use crate::products::delay::at_once;
 use crate::products::words::object_limit;
 use crate::products::{
@@ -132,6 +132,9 @@ impl Strategy for KubeFleetStaged {
                 Err(format!("there is no stage `{stage}`"))
             }
             Change::Edited(fields) => edited_strategy(fields).map(|_| ()),
+            Change::Deleted(RolloutObject::ApplicationSet) => {
+                Err("KubeFleet has no ApplicationSet; write `delete: placement` or `delete: strategy`".into())
+            }
             Change::Approve { .. }
             | Change::Stop(_)
             | Change::Labels(..)

@@ -8,8 +8,12 @@
 //!
 //! A cluster that its placement no longer picks has an unscheduled binding, which the delete stage of a run removes.
 //! Its member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what
-//! this frees in the cluster; what a deleted placement takes out of the clusters; conflicts of the run's own writes of
-//! bindings, which queue the run again.
+//! this frees in the cluster; conflicts of the run's own writes of bindings, which queue the run again.
+//!
+//! A deleted placement loses all bindings, one after the other (`cleanUpAllBindingsFor` in
+//! `pkg/scheduler/scheduler.go`), and all clusters lose their workloads. The field `deleteStrategy` changes nothing: its
+//! type is declared in `apis/placement/v1beta1/clusterresourceplacement_types.go`, and no controller reads it. Left out:
+//! the member agents' retries while resources terminate; the hub looks every 15 s whether they are gone.
 
 use super::members;
 use super::runs::UpdateRun;
@@ -20,14 +24,14 @@ use crate::control_plane::{
     Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, RolloutObject, Runtime,
     StatusLog, Traits,
 };
-use crate::products::words::add_stage;
+use crate::products::words::{add_stage, first_names};
 use crate::products::{Run, Strategy};
 use crate::rollout::kubefleet::staged::RunStatus;
 use crate::rollout::kubefleet::{
     Bindings, MemberCluster, RunState, StrategySpec, placement_conditions,
 };
 use crate::rollout::{Hold, Revision, TargetId};
-use crate::units::SimTime;
+use crate::units::{SimTime, counted};
 use crate::world::{ClusterId, NEW};
 
 /// A person's action on a run. The number is the run's index.
@@ -191,12 +195,49 @@ impl<'s> StagedController<'s> {
                 self.set_strategy(Some(&spec));
             }
             Change::Deleted(RolloutObject::Strategy) => self.set_strategy(None),
-            Change::Deleted(RolloutObject::Placement) => {
-                for run in &mut self.runs {
-                    run.view.placement = None;
-                }
+            Change::Deleted(RolloutObject::Placement | RolloutObject::ApplicationSet) => {}
+        }
+    }
+
+    /// Deletes all placements with their bindings. Each run fails in its next pass.
+    fn delete_placements(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        for run in &mut self.runs {
+            run.view.placement = None;
+        }
+        let mut at = now;
+        for bindings in &mut self.bindings {
+            at = self.generator.delete_all(bindings, at, plane);
+        }
+    }
+
+    /// Which clusters have lost their workloads, if the placements are deleted.
+    fn removal(&self) -> Option<String> {
+        if !self.generator.is_placement_deleted() {
+            return None;
+        }
+        let updates = &self.strategy.updates;
+        let mut left = Vec::new();
+        let mut picked = 0;
+        for (index, cluster) in self.clusters.iter().enumerate() {
+            if updates.is_unpicked(index) {
+                continue;
+            }
+            picked += 1;
+            let bindings = &self.bindings[updates.placement_of(index)];
+            if bindings.get(TargetId(index as u32)).is_some() {
+                left.push(cluster.name.clone());
             }
         }
+        let removed = picked - left.len();
+        let mut text = format!(
+            "the placement is deleted, and {removed} of {} have lost their workloads",
+            counted(picked, "cluster")
+        );
+        if !left.is_empty() {
+            let names = first_names(&left);
+            text.push_str(&format!("; the hub does not reach the others: {names}"));
+        }
+        Some(text)
     }
 
     /// Replaces or removes the strategy's object.
@@ -282,6 +323,9 @@ impl<'s> StagedController<'s> {
         let hold = run.hold(&self.bindings[run.described.placement]);
         let clusters = &self.rollout.fleet.world.clusters;
         let mut hold = failed_apply::with_failures(hold, &self.generator, clusters)?;
+        if let Some(removal) = self.removal() {
+            hold.explanation = format!("{}; {removal}", hold.explanation);
+        }
         if self.runs.len() > 1 {
             hold.explanation = format!("run `{}`: {}", run.described.name, hold.explanation);
         }
@@ -302,6 +346,9 @@ impl Controller for StagedController<'_> {
         match input {
             ControllerInput::Released => self.release(now, plane),
             ControllerInput::Report(report) => self.generator.report(report),
+            ControllerInput::Person(Change::Deleted(RolloutObject::Placement)) => {
+                self.delete_placements(now, plane);
+            }
             ControllerInput::Person(change) => self.person(change),
             ControllerInput::Timer(number) => {
                 if let Some(step) = self.runtime.due(number, plane) {

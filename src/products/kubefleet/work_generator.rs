@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use crate::control_plane::{ApiClient, Plane, RateLimiter, RetryPolicy, Runtime};
 use crate::products::Run;
 use crate::rollout::Revision;
-use crate::rollout::kubefleet::WorkState;
+use crate::rollout::kubefleet::{Binding, Bindings, WorkState};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ApplyFailure, ClusterId, NEW, NOTHING, Report, WorldSpec};
 
@@ -152,6 +152,8 @@ pub(super) struct WorkGenerator {
     limiter: RateLimiter<usize>,
     bindings: Vec<TrackedBinding>,
     is_registered: Vec<bool>,
+    /// Whether people have deleted the placement, so that clusters lose their resources for good.
+    is_placement_deleted: bool,
     /// Clusters whose agents have failed to apply their Work at least once.
     failed: BTreeSet<usize>,
     /// The time at which the cache of member clusters is filled. `None`: the cache has not been read yet.
@@ -183,6 +185,7 @@ impl WorkGenerator {
             },
             runtime,
             limiter: RateLimiter::controller_default(),
+            is_placement_deleted: false,
             is_registered: world
                 .clusters
                 .iter()
@@ -262,6 +265,33 @@ impl WorkGenerator {
         );
     }
 
+    /// Deletes the bindings of a deleted placement one after the other: the scheduler first writes each of them without
+    /// its finalizer (`cleanUpAllBindingsFor` in `pkg/scheduler/scheduler.go`). Returns when the last one is deleted.
+    pub(super) fn delete_all(
+        &mut self,
+        bindings: &mut Bindings,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) -> SimTime {
+        self.is_placement_deleted = true;
+        let mut targets = Vec::new();
+        for binding in bindings.iter() {
+            targets.push((binding.target, binding.deleting));
+        }
+        let mut at = now;
+        for (target, is_deleting) in targets {
+            at = self.client.in_turn(BINDINGS, at, 1);
+            if is_deleting {
+                continue;
+            }
+            at = self.client.in_turn(BINDINGS, at, 1);
+            bindings.of_mut(target).for_each(Binding::delete);
+            self.delete(target.index(), at, plane);
+            plane.changed(ClusterId(target.0));
+        }
+        at
+    }
+
     /// Handles a changed status of a binding's Work.
     pub(super) fn report(&mut self, report: Report) {
         self.bindings[report.cluster.index()].report = Some(report);
@@ -286,6 +316,11 @@ impl WorkGenerator {
             let failure = binding.report.and_then(|report| report.failure);
             (*cluster, failure.filter(|_| is_shown))
         })
+    }
+
+    /// Whether people have deleted the placement.
+    pub(super) const fn is_placement_deleted(&self) -> bool {
+        self.is_placement_deleted
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -317,7 +352,11 @@ impl WorkGenerator {
     fn delete_work(&mut self, cluster: usize, now: SimTime, plane: &mut Plane<'_>) {
         let id = ClusterId(cluster as u32);
         let deleted = self.client.send(WORKS, now).answered;
-        plane.instruct(deleted, id, NOTHING);
+        if self.is_placement_deleted {
+            plane.withdraw(deleted, id);
+        } else {
+            plane.instruct(deleted, id, NOTHING);
+        }
         let removed = deleted + self.watch_delay + self.client.latency() + self.watch_delay;
         self.runtime
             .step(removed, GeneratorStep::LooksForRemoval(id), plane);
@@ -331,10 +370,12 @@ impl WorkGenerator {
         now: SimTime,
         plane: &mut Plane<'_>,
     ) -> Option<Effect> {
-        if plane.clusters.is_online(id) && self.is_registered[id.index()] {
+        let is_reached = plane.clusters.is_online(id) && self.is_registered[id.index()];
+        let has_pods = self.is_placement_deleted && !plane.clusters.is_removed(id);
+        if is_reached && !has_pods {
             return Some(Effect::Removed(id));
         }
-        if plane.clusters.is_repair_due(id) {
+        if is_reached || plane.clusters.is_repair_due(id) {
             let again = now + REMOVAL_WAIT;
             self.runtime
                 .step(again, GeneratorStep::LooksForRemoval(id), plane);

@@ -2,6 +2,7 @@
 //! rolling and canary, with and without failures.
 
 mod canaries;
+mod redeployments;
 mod requests;
 mod rollouts;
 mod start_timeouts;

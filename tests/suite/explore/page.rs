@@ -35,15 +35,26 @@ fn row(page: &mut Page, heading: &str) -> Vec<String> {
 fn explored(page: &mut Page, is_foreign: impl Fn(&str) -> bool) {
     until(page, ANSWERED);
     assert_eq!(page.text("document.title"), "How <many> clusters at once?");
-    // Without a change, the values before and after are equal.
-    assert_eq!(row(page, "peak pulls")[1..3], ["4 pulls", "4 pulls"]);
+    // The page opens with the two ends of the sweep, and an address without settings.
+    assert_eq!(row(page, "peak pulls")[1..3], ["4 pulls", "20 pulls"]);
+    assert!(page.is("!location.hash"));
     // The swept setting has a slider with its values: 10% and 50% of 40 clusters, each with one pull at a time.
     let slider = "document.querySelector('#groups input[type=range]')";
     page.evaluate(&format!("{slider}.focus()"));
+    page.press("Home", 1);
+    until(
+        page,
+        &format!(
+            "{ANSWERED} && decodeURIComponent(location.hash).includes('rancherFleet.maxUnavailable=10%')"
+        ),
+    );
+    assert_eq!(row(page, "peak pulls")[1..3], ["4 pulls", "4 pulls"]);
     page.press("End", 1);
     until(
         page,
-        &format!("{ANSWERED} && location.hash.includes('50%25')"),
+        &format!(
+            "{ANSWERED} && decodeURIComponent(location.hash).includes('rancherFleet.maxUnavailable=50%')"
+        ),
     );
     assert_eq!(
         page.text(&format!("{slider}.getAttribute('aria-valuetext')")),
@@ -91,7 +102,20 @@ fn explored(page: &mut Page, is_foreign: impl Fn(&str) -> bool) {
     );
     page.evaluate("document.getElementById('reset').click()");
     until(page, &format!("{ANSWERED} && !location.hash"));
-    assert_eq!(row(page, "peak pulls")[2], "4 pulls");
+    assert_eq!(row(page, "peak pulls")[2], "20 pulls");
+    // A variant against itself shows no difference, and the page says what to do.
+    page.evaluate(
+        "const after = document.getElementById('after'); after.selectedIndex = 0; after.dispatchEvent(new Event('change'))",
+    );
+    until(
+        page,
+        &format!("{ANSWERED} && location.hash.includes('after')"),
+    );
+    assert_eq!(row(page, "peak pulls")[1..3], ["4 pulls", "4 pulls"]);
+    assert!(
+        page.text("document.getElementById('progress').textContent")
+            .contains("change a setting to see its effect")
+    );
     // Every control has an accessible name, and so does every heading and table.
     let nameless = "[...document.querySelectorAll('input, select, button')].filter((one) => !(one.labels?.length || one.getAttribute('aria-label') || one.textContent.trim())).length";
     assert_eq!(page.whole(nameless), 0, "controls without a name");
@@ -117,6 +141,15 @@ fn explored(page: &mut Page, is_foreign: impl Fn(&str) -> bool) {
     assert!(
         wide <= room && room <= 390.0,
         "{wide} px of page in {room} px"
+    );
+    let top = |id: &str| format!("document.getElementById('{id}').getBoundingClientRect().top");
+    assert!(
+        page.is(&format!("{} < {}", top("difference"), top("settings"))),
+        "the effect is above the settings"
+    );
+    assert!(
+        page.is(&format!("{} < {}", top("settings"), top("time-title"))),
+        "and the curves are below"
     );
     assert_eq!(page.complaints(), [""; 0]);
     let foreign: Vec<String> = page

@@ -7,7 +7,9 @@ const asked = JSON.parse(byId("controls-data").textContent);
 const variantsByLabel = new Map(asked.variants.map((variant) => [variant.label, variant]));
 const [{ label: firstLabel }] = asked.variants;
 const values = new Map();
-const question = { id: 0, before: firstLabel, after: firstLabel };
+/** The variants of the page without an address: two that differ, if there are two. */
+const opening = { before: firstLabel, after: asked.after || firstLabel };
+const question = { id: 0, ...opening };
 
 /** Draws an answer: `page` has the two variants and the unit of egress, `rows` the measures. */
 function drawAnswer(data) {
@@ -137,7 +139,9 @@ function setUpExplore() {
     if (answer.bound) return;
     byId("difference").parentElement.classList.remove("stale");
     drawn = answer.runs;
-    byId("progress").textContent = `${drawn} of ${answer.of} pairs of runs${answer.done ? "" : ", more are simulated"}.`;
+    const isSame = question.before === question.after && values.size === 0;
+    const hint = isSame ? " Both sides are the same: change a setting to see its effect." : "";
+    byId("progress").textContent = `${drawn} of ${answer.of} pairs of runs${answer.done ? "" : ", more are simulated"}.${hint}`;
     drawAnswer(answer.data);
     paste(answer);
   };
@@ -147,8 +151,11 @@ function setUpExplore() {
   function askNow(is_first = false) {
     question.id += 1;
     const state = new URLSearchParams();
+    const isOpening = question.before === opening.before && question.after === opening.after && values.size === 0;
     if (question.before !== firstLabel) state.append("before", question.before);
-    if (question.after !== firstLabel) state.append("after", question.after);
+    if (question.after !== firstLabel && !isOpening) state.append("after", question.after);
+    // An empty address is that of the opening.
+    if (!isOpening && question.after === firstLabel && values.size === 0) state.append("after", question.after);
     setTexts().forEach((text) => state.append("set", text));
     history.replaceState(null, "", state.size ? `#${state}` : location.pathname + location.search);
     if (!is_first) byId("difference").parentElement.classList.add("stale");
@@ -285,7 +292,8 @@ function setUpExplore() {
     const state = new URLSearchParams(location.hash.slice(1));
     for (const side of ["before", "after"]) {
       const label = state.get(side);
-      question[side] = variantsByLabel.has(label) ? label : firstLabel;
+      const otherwise = state.size ? firstLabel : opening[side];
+      question[side] = variantsByLabel.has(label) ? label : otherwise;
       byId(side).value = question[side];
     }
     values.clear();

@@ -5,13 +5,15 @@ use std::path::Path;
 
 use itertools::Itertools;
 
-use super::format::{count, time_with_interval};
+#[cfg(not(target_family = "wasm"))]
+use super::clock::StartClock;
+use super::format::{count, time, time_with_interval};
 use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
 use crate::results::{
     AllowedLeft, CauseRow, ClusterRow, DrawnConstant, Measure, Provenance, READY_TIME,
-    RESOLVED_FILE, ReachRange, RegistryRow, ResultsError, RunRow, Setting, SummaryRow, Tables,
-    TimelineRow, UncertaintyRow, VariantInfo, WorkloadRow, compared, grouped, read_causes,
+    RESOLVED_FILE, ReachRange, RegistryRow, ResultsError, RunOutcome, RunRow, Setting, SummaryRow,
+    Tables, TimelineRow, UncertaintyRow, VariantInfo, WorkloadRow, compared, grouped, read_causes,
     read_draws, read_uncertainty,
 };
 use fleetsim_units::io::read_below;
@@ -34,8 +36,12 @@ pub struct Results {
     pub causes: Vec<CauseRow>,
     /// Settings that are guesses, according to `resolved.yaml`; empty if that file is missing.
     pub guesses: Vec<String>,
+    /// `resolved.yaml`, with all settings in force; empty if that file is missing.
+    pub resolved: String,
     /// The width of the charts.
     pub width: ChartWidth,
+    /// Whether charts lack title, note and footer.
+    pub untitled: bool,
 }
 
 /// One variant's part of the results.
@@ -80,6 +86,7 @@ impl Results {
     /// Returns an error if the folder has no provenance, or a file in it is damaged.
     pub fn of(folder: &Path, tables: Tables) -> Result<Self, ResultsError> {
         let resolved = read_below(folder, RESOLVED_FILE).unwrap_or_default();
+        let resolved = String::from_utf8_lossy(&resolved).into_owned();
         let (draws, constants) = read_draws(folder)?;
         Ok(Self {
             provenance: Provenance::of_results(folder)?,
@@ -88,8 +95,10 @@ impl Results {
             draws,
             constants,
             causes: read_causes(folder)?,
-            guesses: guesses_of(&String::from_utf8_lossy(&resolved)),
+            guesses: guesses_of(&resolved),
+            resolved,
             width: ChartWidth::default(),
+            untitled: false,
         })
     }
 
@@ -103,12 +112,39 @@ impl Results {
         }
     }
 
+    /// Forgets all variants but those whose name is kept.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) fn keep_variants(&mut self, is_kept: &dyn Fn(&str) -> bool) {
+        let tables = &mut self.tables;
+        tables.runs.retain(|row| is_kept(&row.variant));
+        tables.timeline.retain(|row| is_kept(&row.variant));
+        tables.summary.retain(|row| is_kept(&row.variant));
+        tables.comparison.retain(|row| is_kept(&row.variant));
+        tables.registries.retain(|(key, _)| is_kept(&key.variant));
+        tables.workloads.retain(|(key, _)| is_kept(&key.variant));
+        tables.clusters.retain(|(key, _)| is_kept(&key.variant));
+        tables.passes.retain(|(key, _)| is_kept(&key.variant));
+        tables.statuses.retain(|(key, _)| is_kept(&key.variant));
+        self.uncertainty.retain(|row| is_kept(&row.variant));
+        self.draws.retain(|row| is_kept(&row.variant));
+        self.provenance
+            .variants
+            .retain(|info| is_kept(&info.variant));
+    }
+
     /// The page layout of a chart.
     pub(super) const fn sheet(&self) -> Sheet<'_> {
         Sheet {
             provenance: &self.provenance,
             width: self.width,
+            untitled: self.untitled,
         }
+    }
+
+    /// The time of day at which the runs start, if it is set.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) fn clock(&self) -> Option<StartClock> {
+        StartClock::of_settings(&self.resolved)
     }
 
     /// The event from which the times of series and clusters count.
@@ -487,6 +523,20 @@ impl<'r> VariantResults<'r> {
             None => 0.0,
         }
     }
+}
+
+/// `more than 48 h` where all unfinished runs went on at the horizon; `never` where one of them stalled.
+pub(super) fn latest(runs: &[&RunRow]) -> String {
+    let mut latest_s: f64 = 0.0;
+    for run in runs {
+        match run.outcome {
+            RunOutcome::Complete => {}
+            RunOutcome::Stalled if run.is_done() => {}
+            RunOutcome::Stalled => return "never".to_owned(),
+            RunOutcome::Horizon => latest_s = latest_s.max(run.end_s),
+        }
+    }
+    format!("more than {}", time(latest_s))
 }
 
 /// The distinct paths of settings that `resolved.yaml` marks as guesses.

@@ -98,7 +98,7 @@ pub fn draw_calibration(
 }
 
 /// A record that has charts and a text.
-trait DrawnRecord {
+pub(super) trait DrawnRecord {
     /// The file of the text.
     const TEXT_FILE: &'static str;
 
@@ -154,7 +154,12 @@ fn draw_record<Record: DrawnRecord>(
     let charts_folder = folder.join(CHARTS_FOLDER);
     let mut raster = Raster::default();
     let provenance = &Provenance::of_results(folder)?;
-    for (name, canvas) in record.charts(Sheet { provenance, width }) {
+    let sheet = Sheet {
+        provenance,
+        width,
+        untitled: false,
+    };
+    for (name, canvas) in record.charts(sheet) {
         write_chart(&charts_folder, &name, &canvas, &mut raster)?;
     }
     write(
@@ -164,7 +169,15 @@ fn draw_record<Record: DrawnRecord>(
     Ok(record)
 }
 
-fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), ResultsError> {
+/// The charts of a record, with the names of their files.
+pub(super) fn charts_of_record(
+    record: &impl DrawnRecord,
+    sheet: Sheet<'_>,
+) -> Vec<(String, Canvas)> {
+    record.charts(sheet)
+}
+
+pub(super) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), ResultsError> {
     create(path)
         .and_then(|mut file| file.write_all(bytes.as_ref()))
         .map_err(ResultsError::io("write", path))

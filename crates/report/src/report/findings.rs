@@ -639,6 +639,7 @@ mod tests {
         let sheet = Sheet {
             provenance,
             width: ChartWidth::Page,
+            untitled: false,
         };
         assert_eq!(short.on(sheet), ("short", "Egress: 3 runs".to_owned()));
         assert_eq!(head(&[wide]).on(sheet), ("Egress", "3 runs".to_owned()));
@@ -647,6 +648,7 @@ mod tests {
         assert_eq!(
             long.on(Sheet {
                 width: ChartWidth::Column,
+                untitled: false,
                 ..sheet
             })
             .0,

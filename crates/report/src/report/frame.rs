@@ -11,6 +11,10 @@ use crate::results::Provenance;
 
 /// Upper edge of the parts below the subtitle.
 pub(super) const TOP: f64 = 108.0;
+/// Room for the title and the note, which a chart without them does not have.
+const HEAD: f64 = 66.0;
+/// Room below the lowest part of a chart without a footer.
+const FOOT_MARGIN: f64 = 12.0;
 /// Height of the footer.
 pub(super) const FOOTER: f64 = 40.0;
 /// Distance between the key's texts and the plot: a gap and the line of the entry.
@@ -46,6 +50,8 @@ pub(super) struct KeyEntry {
     /// Sort key of the entries, greatest first.
     pub(super) value: f64,
     pub(super) colour: Colour,
+    /// The pattern of its line.
+    pub(super) dash: &'static [f64],
     pub(super) name: String,
     pub(super) detail: String,
 }
@@ -159,11 +165,14 @@ fn page_with_footer(sheet: Sheet<'_>, head: &Head<'_>, more: &str, height: f64) 
     let of_title = title_step * titles.len().saturating_sub(1) as f64;
     let down = of_title + 17.0 * notes.len().saturating_sub(2) as f64;
     let of_footer = 15.0 * footers.len().saturating_sub(1) as f64;
-    let mut canvas = Canvas::new(
-        &format!("{title}: {subtitle}"),
-        sheet.px(),
-        height + down + of_footer,
-    );
+    let name = format!("{title}: {subtitle}");
+    if sheet.untitled {
+        // The caption of the figure has the title and the note, and names the results.
+        let mut canvas = Canvas::new(&name, sheet.px(), height - HEAD - FOOTER + FOOT_MARGIN);
+        canvas.down = -HEAD;
+        return canvas;
+    }
+    let mut canvas = Canvas::new(&name, sheet.px(), height + down + of_footer);
     for (at, line) in titles.iter().enumerate() {
         write_bold(
             &mut canvas,
@@ -278,6 +287,19 @@ pub(super) fn bottom_axis(
     }
 }
 
+/// Draws the arrow at the end of a time axis beyond which a rollout goes on.
+pub(super) fn arrow(canvas: &mut Canvas, area: Area) {
+    /// Half of the height.
+    const ARROW: f64 = 4.0;
+    let (left, middle) = (area.right + 2.0, area.bottom);
+    let corners = vec![
+        (left, middle - ARROW),
+        (left + 1.6 * ARROW, middle),
+        (left, middle + ARROW),
+    ];
+    canvas.area(corners, INK, 1.0);
+}
+
 /// Width of a key at the right of its plot, with the gap, and height below the plot. The width is limited, so that the
 /// plot keeps enough room. On a narrow page, the key is below.
 pub(super) fn key_room(sheet: Sheet<'_>, entries: &[KeyEntry]) -> (f64, f64) {
@@ -328,7 +350,10 @@ pub(super) fn key(canvas: &mut Canvas, area: Area, right: f64, mut entries: Vec<
         canvas.line(
             (left, top + 6.0),
             (left + 24.0, top + 6.0),
-            Stroke::solid(entry.colour, 2.6),
+            Stroke {
+                dash: entry.dash,
+                ..Stroke::solid(entry.colour, 2.6)
+            },
         );
         let name = fitted_name(&entry.name, LABEL, Weight::Bold, width);
         write_bold(

@@ -19,11 +19,15 @@ mod canvas;
 mod cautions;
 #[cfg(not(target_family = "wasm"))]
 mod charts;
+#[cfg(not(target_family = "wasm"))]
+mod clock;
 mod columns;
 mod data;
 #[cfg(not(target_family = "wasm"))]
 mod draw;
 mod export;
+#[cfg(not(target_family = "wasm"))]
+mod figures;
 mod findings;
 mod forecast;
 mod format;
@@ -32,8 +36,12 @@ mod frame;
 mod guesses;
 mod html;
 mod junit;
+#[cfg(not(target_family = "wasm"))]
+mod latex;
 mod limits;
 mod names;
+#[cfg(not(target_family = "wasm"))]
+mod pdf;
 mod plan;
 #[cfg(not(target_family = "wasm"))]
 mod prelude;
@@ -43,6 +51,7 @@ mod review;
 #[cfg(not(target_family = "wasm"))]
 mod sensitivity;
 mod sheet;
+mod spans;
 mod style;
 #[cfg(not(target_family = "wasm"))]
 mod svg;
@@ -66,6 +75,8 @@ pub use draw::{
     CHARTS_FOLDER, draw_all, draw_calibration, draw_folder, draw_plan, draw_sensitivity,
 };
 pub use export::{write_metrics, write_trace};
+#[cfg(not(target_family = "wasm"))]
+pub use figures::{FigureError, FigureStyle, draw_figures};
 pub use forecast::forecast_text;
 pub use guesses::deciding_links;
 pub use html::{EXPLORED, ExploredPage, PAGE_FILE, explore_page, explored};

@@ -33,8 +33,18 @@ impl ChartWidth {
         }
     }
 
+    /// The name of the width in names of files.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Column => "column",
+            Self::Page => "page",
+            Self::Slide => "slide",
+        }
+    }
+
     /// Width in print, in mm.
-    #[cfg(test)]
+    #[cfg(not(target_family = "wasm"))]
     pub(super) const fn mm(self) -> f64 {
         match self {
             Self::Column => 85.0,
@@ -54,6 +64,8 @@ pub(super) fn is_narrow(px: f64) -> bool {
 pub(super) struct Sheet<'s> {
     pub(super) provenance: &'s Provenance,
     pub(super) width: ChartWidth,
+    /// Whether charts lack title, note and footer, for a page with a caption.
+    pub(super) untitled: bool,
 }
 
 impl Sheet<'_> {

@@ -2,7 +2,7 @@
 //!
 //! Colours: Okabe, Ito, "Color Universal Design" (2008), which are distinct with any colour vision; a dark grey
 //! replaces their yellow, which is hard to see on white paper. The hue of a variant is that of its product, and its
-//! lightness depends on its setting; lines in charts have no patterns.
+//! lightness depends on its setting; lines in charts have patterns only where a product has many variants.
 
 use std::sync::LazyLock;
 
@@ -38,6 +38,9 @@ pub(super) const AXIS: Colour = Colour(0x6B, 0x72, 0x80);
 const BLACK: Colour = Colour(0x00, 0x00, 0x00);
 /// The background.
 pub(super) const WHITE: Colour = Colour(0xFF, 0xFF, 0xFF);
+
+/// More variants of a product than this are not told apart by lightness alone.
+const MANY: usize = 7;
 
 /// One hue for each product. Charts that show no variants use the same colours for their series.
 const SERIES: [u32; 8] = [
@@ -137,6 +140,16 @@ impl CurveStyle {
             mixed(colour, BLACK, -black * share)
         } else {
             mixed(colour, WHITE, 0.55 * share)
+        }
+    }
+
+    /// The line pattern in a plot: solid, but for a product with many variants, whose neighbours hardly differ in
+    /// lightness.
+    pub(super) const fn pattern(self) -> &'static [f64] {
+        if self.of > MANY {
+            DASHES[self.place % DASHES.len()]
+        } else {
+            &[]
         }
     }
 
@@ -381,6 +394,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn fourteen_variants_of_a_product_differ_in_their_pattern_or_clearly_in_their_colour() {
+        let styles = CurveStyle::of(&[(0..14).collect()], &[("Argo CD", false); 14]);
+        for (at, a) in styles.iter().enumerate() {
+            for b in &styles[..at] {
+                let (p, q) = (seen(a.colour(), &VISIONS[0]), seen(b.colour(), &VISIONS[0]));
+                let apart = libm::hypot(libm::hypot(p[0] - q[0], p[1] - q[1]), p[2] - q[2]);
+                assert!(a.pattern() != b.pattern() || apart > 10.0, "{apart:.1}");
+            }
+        }
+        let seven = CurveStyle::of(&[(0..7).collect()], &[("Argo CD", false); 7]);
+        assert!(seven.iter().all(|style| style.pattern().is_empty()));
     }
 
     #[test]

@@ -480,6 +480,7 @@ impl Fleet {
             peak_promotions_per_pass: wave.size,
             events: 1000,
             peak_instances: None,
+            removed_targets: None,
         };
         let rows =
             |(at, &(told, pull, pulled, ready)): (usize, &(f64, f64, f64, f64))| ClusterRow {

@@ -227,6 +227,8 @@ pub(super) mod tests {
             tables: Tables::default(),
             draws: Vec::new(),
             constants: Vec::new(),
+            resolved: String::new(),
+            untitled: false,
             guesses: Vec::new(),
             width: crate::report::ChartWidth::default(),
             uncertainty: vec![

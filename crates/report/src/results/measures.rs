@@ -360,13 +360,16 @@ measures! {
     /// Maximum number of concurrent instances of all versions of an app; only for Cloud Foundry with `countInstances`.
     #[serde(default)]
     peak_instances: Option<u64> => PeakInstances, "instances", LessIsBetter;
+    /// Targets that lost their workloads, because the product's object that wanted them was deleted.
+    #[serde(default)]
+    removed_targets: Option<u64> => RemovedTargets, "targets", LessIsBetter;
 }
 
 impl Measure {
     /// Returns whether only some strategies have the measure. Results omit it if no run has it.
     #[must_use]
     pub const fn is_own(self) -> bool {
-        matches!(self, Self::PeakInstances)
+        matches!(self, Self::PeakInstances | Self::RemovedTargets)
     }
 
     /// The measures that results of these runs have.

@@ -674,6 +674,7 @@ mod tests {
         let plain = run_record(0, 1).run;
         let mut counted = run_record(1, 1).run;
         counted.peak_instances = Some(55);
+        counted.removed_targets = Some(3);
         let cases = [
             (vec![plain.clone()], false),
             // A run without the measure has an empty cell.

@@ -86,6 +86,7 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         peak_promotions_per_pass: 5,
         events: 123,
         peak_instances: None,
+        removed_targets: None,
     };
     let registry = RegistryRow {
         registry: "registry".to_owned(),

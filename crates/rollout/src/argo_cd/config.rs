@@ -72,8 +72,7 @@ pub struct ApplicationSetStrategy {
     pub kind: String,
     /// The steps. If absent, type `RollingSync` has no effect.
     pub rolling_sync: Option<RollingSync>,
-    /// `Reverse`, in any letter case: deletion begins with the last step. It has no effect here, because no set is
-    /// deleted.
+    /// `Reverse`, in any letter case: the applications of a deleted set go last step first.
     #[serde(
         default,
         deserialize_with = "null_is_default",
@@ -133,6 +132,13 @@ pub struct MatchExpression {
 pub struct ApplicationSetSyncPolicy {
     /// Changes of applications that the controller may make. Absent: all.
     pub applications_sync: Option<ApplicationsSync>,
+    /// Whether applications that are deleted leave their resources in the clusters.
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub preserve_resources_on_deletion: bool,
 }
 
 /// Changes of applications that the controller may make.

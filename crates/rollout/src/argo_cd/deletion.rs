@@ -5,7 +5,7 @@
 //! at a time, starting with the last step. Within a step, upstream deletes in random order; this model deletes in the
 //! order of names. Left out: the back-off after a pass that fails because an application is not removed; policies that
 //! forbid deletion; and the request to the API server after two minutes, which ends the wait for an application that
-//! is gone. No experiment deletes a set; recorded passes do.
+//! is gone.
 
 use std::sync::Arc;
 

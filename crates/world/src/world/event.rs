@@ -73,6 +73,7 @@ impl Event {
             Self::Agent(AgentEvent::ApplyAgain(_)) => "retries of a failed apply",
             Self::Agent(AgentEvent::ReadinessDue(_)) => "readiness checks by an agent",
             Self::Agent(AgentEvent::ReportArrives(_)) => "reports of an agent",
+            Self::Agent(AgentEvent::RemovalArrives(_)) => "deletions that reach an agent",
             Self::Workload(WorkloadEvent::PodSync(_)) => "retries of a pod after a failed pull",
             Self::Workload(WorkloadEvent::Crashed(_)) => "crashes of a container",
             Self::Workload(WorkloadEvent::Restart(_)) => "restarts of a container",
@@ -119,6 +120,8 @@ pub enum DriverEvent {
     Timer(u32),
     /// A write that instructs a cluster to run a revision takes effect.
     Instruct(ClusterId, Revision),
+    /// A write that removes a cluster's workloads for good takes effect.
+    Withdraw(ClusterId),
     /// A write that pauses or resumes a cluster's deployment takes effect.
     Pause(ClusterId, bool),
     /// The controller's cache shows a person's change, which is identified by its number in the list of changes.
@@ -133,6 +136,7 @@ impl DriverEvent {
             Self::Seen(_) => "reports that the controller sees",
             Self::Timer(_) => "timers of the controller",
             Self::Instruct(..) => "instructions of the controller",
+            Self::Withdraw(_) => "deletions by the controller",
             Self::Pause(..) => "pauses of a deployment",
             Self::PersonActs(_) => "acts of people",
         }
@@ -202,6 +206,8 @@ pub enum AgentEvent {
     ReadinessDue(ClusterId),
     /// A report reaches the management cluster.
     ReportArrives(Report),
+    /// The deletion of the workloads reaches the agent.
+    RemovalArrives(ClusterId),
 }
 
 /// A report of an agent to the management cluster.
@@ -209,7 +215,8 @@ pub enum AgentEvent {
 pub struct Report {
     /// The reporting cluster.
     pub cluster: ClusterId,
-    /// The revision that the cluster last applied; [`crate::world::NOTHING`] if only a failed apply is reported.
+    /// The revision that the cluster last applied; [`crate::world::NOTHING`] if only a failed apply is reported, or
+    /// the removal of all workloads.
     pub applied: Revision,
     /// Whether the whole release was ready.
     pub ready: bool,

@@ -145,5 +145,6 @@ impl ApplicationController {
         let patch = StatusPatch::Operation(state, message, true);
         self.patch(application, patch, now, plane);
         self.compare(application, now, plane);
+        self.finalize(application, now, plane);
     }
 }

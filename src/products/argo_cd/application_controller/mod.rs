@@ -40,6 +40,7 @@
 //! `failed_syncs` has syncs that fail in a cluster that responds, and the time-out of a sync.
 
 mod attempts;
+mod deletion;
 mod failed_syncs;
 mod windows;
 
@@ -58,9 +59,10 @@ use crate::rollout::argo_cd::{
     Application, ApplicationView, AutoSync, Health, Operation, OperationMessage, OperationPhase,
     OperationState, SyncStatus, queues_pass,
 };
-use crate::rollout::{Revision, TargetSet};
+use crate::rollout::{Revision, TargetId, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, NOTHING, OLD, Report};
+use deletion::FinalizerState;
 use windows::WindowWait;
 
 /// A step of the ApplicationSet controller other than the start of a pass.
@@ -68,6 +70,8 @@ use windows::WindowWait;
 pub(super) enum SetStep {
     /// The controller sees its own write, which queues a pass.
     Seen,
+    /// The garbage collector has deleted an Application of a set that is gone.
+    Collected(TargetId),
     /// A write of a pass is answered: a write of the set before `createOrUpdateInCluster`, or a write of an
     /// Application.
     Answered,
@@ -78,6 +82,7 @@ impl SetStep {
     pub(super) const fn kind(&self) -> &'static str {
         match self {
             Self::Seen => "writes to the ApplicationSet that its controller sees",
+            Self::Collected(_) => "deletions by the garbage collector",
             Self::Answered => "responses to writes by the ApplicationSet controller",
         }
     }
@@ -139,6 +144,8 @@ struct TrackedApplication {
     window_wait: Option<WindowWait>,
     /// A refresh in an open window is scheduled.
     refresh_due: bool,
+    /// How far its deletion is.
+    deletion: FinalizerState,
 }
 
 impl TrackedApplication {
@@ -252,6 +259,10 @@ enum ApplicationStep {
     WindowRefresh,
     /// A sync window opens, and a blocked operation continues.
     Unblocked,
+    /// The controller works on the deletion of the application.
+    Finalizes,
+    /// The ApplicationSet controller sees that the object is gone.
+    Gone,
 }
 
 impl ApplicationStep {
@@ -267,6 +278,7 @@ impl ApplicationStep {
             Self::TimesOut(_) => "time-outs of an operation",
             Self::Compared => "comparisons",
             Self::Refresh | Self::WindowRefresh => "refreshes",
+            Self::Finalizes | Self::Gone => "deletions of an Application",
             Self::Unblocked => "operations that continue when a sync window opens",
         }
     }
@@ -460,6 +472,7 @@ impl ApplicationController {
             }
         }
         self.compare(application, now, plane);
+        self.note_removal(application, now, plane);
         if ends {
             self.attempt_ends(application, now, plane);
         }
@@ -501,6 +514,15 @@ impl ApplicationController {
                     .add(at, (application, ApplicationStep::Refresh), plane);
             }
             ApplicationStep::Refresh => self.compare(application, now, plane),
+            ApplicationStep::Finalizes => self.finalize(application, now, plane),
+            ApplicationStep::Gone => {
+                view.set[application].live = None;
+                view.changed.insert(application as u32);
+                view.queue.add(());
+                plane.changed(ClusterId(application as u32));
+                plane.shows();
+                self.deleted(application, plane);
+            }
             ApplicationStep::WindowRefresh => {
                 self.applications[application].refresh_due = false;
                 self.compare(application, now, plane);
@@ -662,7 +684,8 @@ impl ApplicationController {
         let health = tracked.health();
         let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(revision);
         let applied = tracked.applied;
-        let wants = is_automatic && is_due && tracked.operation.is_none();
+        let stays = tracked.deletion == FinalizerState::No;
+        let wants = is_automatic && is_due && stays && tracked.operation.is_none();
         let begins = wants && self.may_begin(application, at, plane);
         let begun = begins.then_some(self.automatic);
         self.wait(application, begun);

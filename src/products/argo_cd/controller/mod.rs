@@ -30,6 +30,7 @@
 //!
 //! Evidence: 94 rollouts that were recorded from the product's own ApplicationSet controller (`sim::tests`).
 
+mod deletion;
 mod pass;
 
 use std::sync::Arc;
@@ -39,9 +40,10 @@ use itertools::Itertools;
 use super::application_controller::{ApplicationController, SetStep, View};
 use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::control_plane::{
-    ApiClient, Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime,
-    StatusLog, Traits,
+    ApiClient, Change, Clusters, ControlLoop, Controller, ControllerInput, Plane, RateLimiter,
+    RolloutObject, Runtime, StatusLog, Traits,
 };
+use crate::engine::Streams;
 use crate::products::words::first_names;
 use crate::products::{Run, Strategy};
 use crate::rollout::argo_cd::{
@@ -52,6 +54,7 @@ use crate::rollout::label_selector::Labels;
 use crate::rollout::{Hold, IntOrString, Revision, TargetSet};
 use crate::units::{SimDuration, SimTime, counted};
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind};
+use deletion::SetDeletion;
 use pass::{SetClient, WritingPass};
 
 /// The name of the set in the recorded statuses.
@@ -98,6 +101,13 @@ pub(super) struct ArgoCdController<'r> {
     has_failed: bool,
     /// An application that was incomplete at the last completion check.
     incomplete: usize,
+    /// The deletion of the set. `None`: people do not delete it.
+    deletion: Option<SetDeletion>,
+    /// Applications that were deleted with the set, and those of them that were complete and keep their resources.
+    deleted: TargetSet,
+    kept_done: TargetSet,
+    streams: Streams,
+    control_loop: &'r ControlLoop,
 }
 
 /// Returns the set after a person has stopped it: no step may update any application.
@@ -206,6 +216,11 @@ impl<'r> ArgoCdController<'r> {
             in_grace: false,
             has_failed: false,
             incomplete: 0,
+            deletion: None,
+            deleted: TargetSet::new(clusters.len()),
+            kept_done: TargetSet::new(clusters.len()),
+            streams: run.streams,
+            control_loop: run.control_loop,
         }
     }
 
@@ -313,6 +328,9 @@ impl<'r> ArgoCdController<'r> {
     fn is_complete(&self, index: usize, has_row: bool) -> bool {
         let application = &self.view.set[index];
         let is_gone = application.generated.is_none() && application.live.is_none();
+        if self.deletion.is_some() && application.live.is_none() {
+            return self.kept_done.contains(index as u32);
+        }
         // An application shows its old state until it is compared after the write of its spec. One that the
         // application controller ignores keeps its state indefinitely.
         let shows_release = self.application_controller.shown(index) == Some(self.wanted)
@@ -324,7 +342,13 @@ impl<'r> ArgoCdController<'r> {
         if self.writing.is_some() {
             return self.unread.push(change.clone());
         }
+        if self.deletion.is_some() {
+            return;
+        }
         match change {
+            Change::Deleted(RolloutObject::ApplicationSet) => {
+                self.deletion = Some(SetDeletion::Marked);
+            }
             Change::Release(revision)
                 if self.application_controller.release == ArgoCdRelease::TargetRevision =>
             {
@@ -398,6 +422,7 @@ impl Controller for ArgoCdController<'_> {
             ControllerInput::Timer(number) => {
                 match self.view.queue.due(number, plane) {
                     Some(SetStep::Seen) => self.view.queue.add(()),
+                    Some(SetStep::Collected(target)) => self.mark_deleted(target, now, plane),
                     Some(SetStep::Answered) => {
                         if let Some(pass) = &mut self.writing {
                             pass.in_flight -= 1;
@@ -413,7 +438,11 @@ impl Controller for ArgoCdController<'_> {
         }
         self.application_controller.begin_attempts(now, plane);
         while self.view.queue.take(plane).is_some() {
-            self.reconcile(now, plane);
+            if self.deletion.is_some() {
+                self.delete_set(now, plane);
+            } else {
+                self.reconcile(now, plane);
+            }
         }
     }
 
@@ -426,6 +455,9 @@ impl Controller for ArgoCdController<'_> {
             || !self.application_controller.is_hopeless(clusters)
         {
             return false;
+        }
+        if self.deletion.is_some() {
+            return self.view.queue.steps().next().is_none();
         }
         self.view.set.iter().all(ApplicationView::is_done)
             || self
@@ -447,6 +479,9 @@ impl Controller for ArgoCdController<'_> {
     fn hold(&self) -> Option<Hold> {
         if let Some(reason) = &self.too_large {
             return Some(Hold::new("objectSize", reason));
+        }
+        if let Some(hold) = self.deletion_hold() {
+            return Some(hold);
         }
         let mut scheduler = self.scheduler.clone();
         scheduler.sees_until(SimTime::MAX);
@@ -488,6 +523,9 @@ impl Controller for ArgoCdController<'_> {
 
     /// Shows the rows up to twice, because a pass writes them after their update and after promotion.
     fn show(&mut self, log: &mut StatusLog) {
+        if self.deletion.is_some() {
+            return self.show_deletions(log);
+        }
         let [before, after] = self.scheduler.row_conditions(NAME, &self.status);
         log.show_at(self.rows_written.first().copied(), before);
         log.show_at(self.rows_written.last().copied(), after);

@@ -14,7 +14,7 @@ use crate::units::SimTime;
 use crate::world::ClusterId;
 
 /// Kinds of objects with separate rate limits in the ApplicationSet controller's client.
-const APPLICATIONS: usize = 0;
+pub(super) const APPLICATIONS: usize = 0;
 const SET: usize = 1;
 
 /// The client of the ApplicationSet controller.

@@ -56,6 +56,11 @@ const FIXED: &[(&str, &str, &str)] = &[
         "the steps of an application's row, in the product's source",
     ),
     (
+        "products/argo_cd/controller/deletion.rs",
+        "COLLECTOR_REQUESTS_EACH",
+        "counted in Kubernetes' source",
+    ),
+    (
         "products/argo_cd/controller/pass.rs",
         "APPLICATIONS",
         "the number of a kind of object",

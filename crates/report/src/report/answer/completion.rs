@@ -14,7 +14,7 @@ use super::ranking::{RankedTime, RankedVariant, fastest, rankable, ranked_time};
 use super::room::RegistryLink;
 use super::sentence::{quoted, some_of};
 use super::{left, limit_lines, load, others, times, tradeoff};
-use crate::report::data::{VariantResults, range_of, target_of};
+use crate::report::data::{VariantResults, latest, range_of, target_of};
 use crate::report::format::time;
 use crate::report::limits::{AssertedLimit, exceeded, fails};
 use fleetsim_units::counted;
@@ -374,7 +374,7 @@ fn most_failed_pulls(variant: &VariantResults<'_>) -> u64 {
 fn never(variant: &VariantResults<'_>) -> String {
     let runs = &variant.runs;
     let left: u64 = runs.iter().map(|run| run.left_on_old()).sum();
-    match times::latest(runs).as_str() {
+    match latest(runs).as_str() {
         "never" => "never completes".to_owned(),
         later if left > 0 => format!("needs {later}"),
         later => format!("takes {later}"),

@@ -1,4 +1,4 @@
-//! The line `left`: the targets that stay on the old version at the end, with their names and the reason.
+//! The line `left`: targets that are not on the new version at the end, who they are, and why.
 
 use super::sentence::listed;
 use crate::report::data::{VariantResults, range_of, target_of};
@@ -11,9 +11,10 @@ const NAMED: usize = 5;
 /// Below this share of the runs, only the rule of a stall is named.
 const FEW_RUNS: f64 = 0.25;
 
-/// Says which targets a variant leaves on the old version. `None`: every run updates all targets.
+/// What a variant does not leave on the new version. `None`: nothing, in every run.
 pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
     let mut parts = Vec::new();
+    parts.extend(removed(variant));
     parts.extend(unreachable(variant));
     parts.extend(stalled(variant));
     if parts.is_empty() {
@@ -25,6 +26,18 @@ pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
         parts.push(format!("{} allowed", allowed.text()));
     }
     Some(parts.join("; "))
+}
+
+/// `12 of 20 clusters have lost their workloads`: those whose workloads a person's deletion has removed.
+fn removed(variant: &VariantResults<'_>) -> Option<String> {
+    let removed = || variant.runs.iter().filter_map(|run| run.removed_targets);
+    let most = removed().max().filter(|most| *most > 0)?;
+    let targets = variant.runs.iter().map(|run| run.targets).max()?;
+    Some(format!(
+        "{} of {} have lost their workloads",
+        range_of((removed().min().unwrap_or(0), most)),
+        counted(targets as usize, target_of([variant.info]))
+    ))
 }
 
 /// `6 of 200 clusters (2–11 over the runs) are offline: a, b and c`, or why each of them cannot be updated.

@@ -3,10 +3,10 @@
 use super::ranking::{share_of_most, time_before_late};
 use super::sentence::{ShownInterval, completion};
 use super::workloads;
-use crate::report::data::{VariantResults, range_of, target_of};
+use crate::report::data::{VariantResults, latest, range_of, target_of};
 use crate::report::format::{TimeUnit, count, number, time};
 use crate::report::uncertainty::level;
-use crate::results::{ClusterRow, READY_TIME, RunOutcome, RunRow, UncertaintyRow};
+use crate::results::{ClusterRow, READY_TIME, UncertaintyRow};
 
 /// The line, unless the verdict says all of it: the same time, without intervals of draws or late targets.
 pub(super) fn line_below(verdict: &str, variant: &VariantResults<'_>) -> Option<String> {
@@ -109,20 +109,6 @@ fn total_interval(variant: &VariantResults<'_>, row: &UncertaintyRow) -> Option<
         ),
         (None, _) => format!("{} (median of the draws", time(median)),
     })
-}
-
-/// `more than 48 h` if all unfinished runs were still in progress at the horizon; `never` if one of them stalled.
-pub(super) fn latest(runs: &[&RunRow]) -> String {
-    let mut latest_s: f64 = 0.0;
-    for run in runs {
-        match run.outcome {
-            RunOutcome::Complete => {}
-            RunOutcome::Stalled if run.is_done() => {}
-            RunOutcome::Stalled => return "never".to_owned(),
-            RunOutcome::Horizon => latest_s = latest_s.max(run.end_s),
-        }
-    }
-    format!("more than {}", time(latest_s))
 }
 
 /// `5.3 instead of 25.3 min`.

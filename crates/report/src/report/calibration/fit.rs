@@ -141,12 +141,14 @@ fn entries(sample: &SampleRecord) -> Vec<KeyEntry> {
     let data = KeyEntry {
         value: 100.0,
         colour: INK,
+        dash: &[],
         name: "measured".to_owned(),
         detail: format!("{} to {}", time(sample.min_s), time(sample.max_s)),
     };
     let fits = sample.fits.iter().enumerate().map(|(at, fit)| KeyEntry {
         value: -(at as f64),
         colour: series_colour(at),
+        dash: &[],
         name: if fit.distribution == sample.chosen {
             format!("{} (chosen)", fit.distribution)
         } else {

@@ -97,12 +97,14 @@ fn entries(prediction: &PredictionRecord) -> Vec<KeyEntry> {
         KeyEntry {
             value: 2.0,
             colour: INK,
+            dash: &[],
             name: "reality".to_owned(),
             detail: format!("complete {}", time(prediction.completion_s)),
         },
         KeyEntry {
             value: 1.0,
             colour: series_colour(0),
+            dash: &[],
             name: "prediction".to_owned(),
             detail: predicted,
         },

@@ -4,6 +4,7 @@
 //! if a world has too many variants to tell apart. All plots have equal axes.
 
 use crate::report::answer::groups;
+use crate::report::clock::StartClock;
 use crate::report::names;
 use crate::report::prelude::*;
 
@@ -35,6 +36,8 @@ pub(super) struct Curve {
 /// The axes, titles and reference line that all plots share.
 pub(super) struct Axes<'a> {
     pub(super) head: Head<'a>,
+    /// The time of day at which the axis begins, for an axis of times since the start of the rollout.
+    pub(super) clock: Option<StartClock>,
     /// The scale of time. It has no position on the page yet.
     pub(super) x: Scale,
     pub(super) y: Scale,
@@ -195,6 +198,7 @@ fn entries(
         entries.push(KeyEntry {
             value: curves[at].order,
             colour: variants[at].style.colour(),
+            dash: variants[at].style.pattern(),
             name,
             detail: if has_details {
                 curves[at].detail.clone()
@@ -225,7 +229,12 @@ fn draw_plot<'c>(
     };
     value_axis(canvas, area, &y, &axes.y_ticks, axes.y_title);
     let room = ((area.right - area.left) / 58.0) as usize;
-    let (ticks, title) = ticks_of_time(&x, (58.0, room.clamp(2, 8)), axes.x_titles);
+    let (mut ticks, mut title) = ticks_of_time(&x, (58.0, room.clamp(2, 8)), axes.x_titles);
+    if let Some(clock) = axes.clock.as_ref().filter(|_| !x.log)
+        && clock.label(&mut ticks)
+    {
+        title = format!("time of day; the rollout starts at {}", clock.text);
+    }
     bottom_axis(canvas, area, &x, &ticks, &title);
     if let Some(reference) = axes.reference {
         let stroke = Stroke {
@@ -245,7 +254,11 @@ fn draw_plot<'c>(
             points.push((x.at(at), y.at(value)));
         }
         let colour = variant.style.colour();
-        canvas.path(decimate(&points, 2.0), Stroke::solid(colour, 2.0));
+        let stroke = Stroke {
+            dash: variant.style.pattern(),
+            ..Stroke::solid(colour, 2.0)
+        };
+        canvas.path(decimate(&points, 2.0), stroke);
         if let Some((at, value)) = curve.end {
             canvas.dot((x.at(at), y.at(value)), 3.5, colour, 1.0);
         }

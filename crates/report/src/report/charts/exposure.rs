@@ -100,6 +100,7 @@ pub(in crate::report) fn over_time(results: &Results) -> Option<Canvas> {
         "time since the rollout started (logarithmic)",
     );
     let axes = Axes {
+        clock: results.clock(),
         head: Head {
             subject: "Clusters exposed to the defective revision over time",
             findings: findings::times(

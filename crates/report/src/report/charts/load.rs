@@ -65,6 +65,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     };
     let axes = Axes {
         head,
+        clock: None,
         x,
         y: Scale::to_last(&y_ticks, 0.0, 1.0),
         x_titles: (

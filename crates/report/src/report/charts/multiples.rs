@@ -7,6 +7,7 @@
 use super::over_time::steps;
 use crate::report::names;
 use crate::report::prelude::*;
+use crate::report::spans::TimeSpans;
 use crate::report::swept::SweepAxis;
 use crate::results::TimelineRow;
 
@@ -134,14 +135,15 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let layout = GridLayout::of(sheet, &grid, &rows);
     let bottom = layout.row(grid.row_count()) - layout.above;
     let axes = PanelAxes {
-        x: time_axis(&variants),
+        x: time_axis(&spans_of(&variants).ends),
         y: pulls_axis(&variants),
         tiny,
     };
+    let time = spans_of(&variants);
     let head = Head {
         subject: "Concurrent image pulls on common axes",
         findings: findings::tradeoff(&variants),
-        note: subtitle_of(results, &variants, &axes),
+        note: subtitle_of(results, &variants, &axes) + time.note(),
     };
     let mut canvas = page_of_run(results, &head, bottom + 62.0 + FOOTER);
     let pulls = if results.tables.runs.iter().any(|run| run.pulls > 0) {
@@ -176,6 +178,9 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         let is_lowest = grid.lowest_row(panel.column) == Some(panel.row);
         let axes = axes.in_area(layout.area(panel));
         draw_panel(&mut canvas, panel, &axes, is_lowest);
+        if axes.x.high < active_until(panel.variant) {
+            arrow(&mut canvas, layout.area(panel));
+        }
     }
     let middle = f64::midpoint(layout.left, sheet.px() - MARGIN);
     let axis = format!("time since {}", results.start());
@@ -278,7 +283,9 @@ impl PanelAxes {
         value: fn(&TimelineRow) -> f64,
     ) -> Vec<Position> {
         let mut points = steps(variant, end, value, &self.x, &self.y);
-        points.push((self.x.at(end), self.y.at(0.0)));
+        if end >= active_until(variant) {
+            points.push((self.x.at(end), self.y.at(0.0)));
+        }
         points
     }
 }
@@ -379,14 +386,19 @@ fn active_until(variant: &VariantResults<'_>) -> f64 {
     variant.active_until(pulls_of, |row| (row.pulls_p5, row.pulls_p95))
 }
 
+/// The ends of the variants' pulls on the axes.
+fn spans_of(variants: &[VariantResults<'_>]) -> TimeSpans {
+    TimeSpans::of(variants, variants.iter().map(active_until).collect())
+}
+
 /// The concurrent pulls of a bin.
 fn pulls_of(row: &TimelineRow) -> f64 {
     row.pulls as f64
 }
 
 /// The time axis of all panels. The first twentieth of the shortest rollout is clamped to the edge.
-fn time_axis(variants: &[VariantResults<'_>]) -> Scale {
-    let mut ends: Vec<f64> = variants.iter().map(active_until).collect();
+fn time_axis(ends: &[f64]) -> Scale {
+    let mut ends = ends.to_vec();
     ends.retain(|end| *end > 0.0);
     Scale::fitting(&ends, (LOG_FROM, [20.0, 1.0]), 1.0, (0.0, 1.0))
 }
@@ -450,7 +462,7 @@ fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, axes: &PanelAxes, 
 /// Draws the curve of a variant over its band, or an envelope if the curve would be a solid block.
 fn draw_curve(canvas: &mut Canvas, variant: &VariantResults<'_>, axes: &PanelAxes) {
     let colour = variant.style.colour();
-    let end = active_until(variant);
+    let end = active_until(variant).min(axes.x.high);
     let pulls = axes.curve(variant, end, pulls_of);
     if let Some(dense) = envelope(&pulls) {
         canvas.between(dense.upper, dense.lower, colour, 0.35);

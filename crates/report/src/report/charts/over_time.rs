@@ -5,8 +5,10 @@
 //! to three variants of similar duration share one plot. More variants get a panel each, with a common value axis, or
 //! separate axes if a common one would flatten the low curves.
 
+use crate::report::clock::StartClock;
 use crate::report::names;
 use crate::report::prelude::*;
+use crate::report::spans::TimeSpans;
 use crate::results::TimelineRow;
 
 /// Maximum number of variants in one plot.
@@ -217,21 +219,23 @@ impl Sharing {
 /// Draws a quantity of all variants over time.
 fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     let variants = results.variants();
-    let ends: Vec<f64> = variants
+    let active = variants
         .iter()
-        .map(|variant| variant.active_until(quantity.value, quantity.band))
-        .collect();
+        .map(|variant| variant.active_until(quantity.value, quantity.band));
+    let time = TimeSpans::of(&variants, active.collect());
+    let ends = &time.ends;
     let longest = ends.iter().copied().fold(0.0, f64::max);
     let heights: Vec<f64> = variants
         .iter()
         .map(|variant| height_of(variant, quantity))
         .collect();
-    let sharing = Sharing::of(quantity, &variants, &ends, &heights);
+    let sharing = Sharing::of(quantity, &variants, ends, &heights);
     let mut note = extent(&variants) + &results.replicate_of("line");
     if variants.iter().any(|variant| variant.runs.len() > 1) {
         note.push_str("; shade: p5–p95 of all runs");
     }
     note.push_str(sharing.note());
+    note.push_str(time.note());
     let head = Head {
         subject: quantity.title,
         findings: (quantity.findings)(&variants),
@@ -241,6 +245,7 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
         let axes = PlotAxes {
             span: longest,
             ticks: quantity.ticks(&variants, &heights, 7),
+            goes_on: time.goes_on.contains(&true),
         };
         return overlaid(results, quantity, &variants, &head, &axes);
     }
@@ -249,6 +254,7 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     for at in 0..variants.len() {
         axes.push(PlotAxes {
             span: if sharing.time { longest } else { ends[at] },
+            goes_on: time.goes_on[at],
             ticks: if sharing.own_values {
                 quantity.ticks(&variants[at..=at], &heights[at..=at], 4)
             } else {
@@ -275,6 +281,7 @@ fn overlaid(
         entries.push(KeyEntry {
             value: quantity.peak_of(variant),
             colour: variant.style.colour(),
+            dash: &[],
             name,
             detail: quantity.detail(variant),
         });
@@ -294,14 +301,17 @@ fn overlaid(
         plot.line(&mut canvas, variant, 2.0);
     }
     plot.capacities(&mut canvas, variants, true);
-    let (times, unit) = time_ticks(plot.x.high, 8);
-    bottom_axis(
-        &mut canvas,
-        area,
-        &plot.x,
-        &times,
-        &format!("{} since {}", unit.long, results.start()),
-    );
+    let (mut times, unit) = time_ticks(plot.x.high, 8);
+    let title = match results.clock() {
+        Some(clock) if clock.label(&mut times) => {
+            format!("time of day; the rollout starts at {}", clock.text)
+        }
+        _ => format!("{} since {}", unit.long, results.start()),
+    };
+    bottom_axis(&mut canvas, area, &plot.x, &times, &title);
+    if axes.goes_on {
+        arrow(&mut canvas, area);
+    }
     key(&mut canvas, area, sheet.px() - 10.0, entries);
     canvas
 }
@@ -310,6 +320,8 @@ fn overlaid(
 struct PlotAxes {
     span: f64,
     ticks: Vec<AxisTick>,
+    /// Whether a rollout goes on beyond the end of the time axis.
+    goes_on: bool,
 }
 
 impl PlotAxes {
@@ -345,12 +357,12 @@ fn in_panels(
     let mut canvas = page_of_run(results, &head, height);
     let tops: Vec<f64> = axes.iter().map(PlotAxes::top).collect();
     let link = link_note(variants, &tops, quantity);
-    let note = format!(
-        "{}{link} over time since {}{}",
-        quantity.axis,
-        results.start(),
-        quantity.point_note
-    );
+    let clock = results.clock();
+    let since = match &clock {
+        Some(clock) => format!("over the day from {}, the start of the rollout", clock.text),
+        None => format!("over time since {}", results.start()),
+    };
+    let note = format!("{}{link} {since}{}", quantity.axis, quantity.point_note);
     let lines = in_lines(&note, SMALL, Weight::Regular, results.sheet().inner(), 2);
     write_lines(
         &mut canvas,
@@ -383,7 +395,10 @@ fn in_panels(
         plot.band(&mut canvas, variant);
         plot.line(&mut canvas, variant, 1.6);
         plot.capacities(&mut canvas, std::slice::from_ref(variant), false);
-        panel_time(&mut canvas, area, &plot.x);
+        panel_time(&mut canvas, area, &plot.x, clock.as_ref());
+        if axes[at].goes_on {
+            arrow(&mut canvas, area);
+        }
     }
     canvas
 }
@@ -485,15 +500,13 @@ pub(super) fn panel_frame(
 }
 
 /// Draws the time axis of a panel, with the unit in its last label.
-pub(super) fn panel_time(canvas: &mut Canvas, area: Area, x: &Scale) {
+pub(super) fn panel_time(canvas: &mut Canvas, area: Area, x: &Scale, clock: Option<&StartClock>) {
     let room = ((area.right - area.left) / 48.0) as usize;
-    bottom_axis(
-        canvas,
-        area,
-        x,
-        &ticks_of_short_time(x, 40.0, room.clamp(2, 6)),
-        "",
-    );
+    let mut ticks = ticks_of_short_time(x, 40.0, room.clamp(2, 6));
+    if let Some(clock) = clock.filter(|_| !x.log) {
+        clock.label(&mut ticks);
+    }
+    bottom_axis(canvas, area, x, &ticks, "");
 }
 
 /// A step line: each bin that begins before `end` is level from its start to its end.

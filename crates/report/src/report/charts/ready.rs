@@ -45,6 +45,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     );
     let axes = Axes {
         head,
+        clock: results.clock(),
         x,
         y: Scale::from_zero(1.0, 0.0, 1.0),
         x_titles: (&titles.0, &titles.1),

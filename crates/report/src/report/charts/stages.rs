@@ -4,6 +4,7 @@
 //! Left out: variants with one stage, or with too many to read, such as batches of one cluster.
 
 use crate::report::charts::over_time::panel_time;
+use crate::report::clock::StartClock;
 use crate::report::prelude::*;
 use crate::results::ClusterRow;
 
@@ -134,9 +135,10 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let top = TOP + if sheet.is_narrow() { 42.0 } else { 26.0 };
     let mut canvas = page_of_run(results, &head, top + heights.iter().sum::<f64>() + FOOTER);
     legend(&mut canvas, (MARGIN, TOP), &KEY);
+    let clock = results.clock();
     let mut above = top;
     for (row, height) in variants.chunks(columns).zip(heights) {
-        for (at, (variant, stages)) in row.iter().enumerate() {
+        for (at, staged) in row.iter().enumerate() {
             let left = MARGIN + (width + GAP) * at as f64;
             let area = Area {
                 left,
@@ -144,7 +146,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
                 right: left + width,
                 bottom: above + height - AXIS,
             };
-            panel(&mut canvas, area, variant, stages);
+            panel(&mut canvas, area, staged, clock.as_ref());
         }
         above += height;
     }
@@ -158,7 +160,12 @@ fn row_height(row: &[Staged<'_>]) -> f64 {
 }
 
 /// Draws the panel of a variant.
-fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: &[StageSpan]) {
+fn panel(
+    canvas: &mut Canvas,
+    area: Area,
+    (variant, stages): &Staged<'_>,
+    clock: Option<&StartClock>,
+) {
     let width = area.right - area.left;
     let name = fitted_name(variant.name(), LABEL, Weight::Bold, width);
     write_bold(
@@ -176,7 +183,7 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
         end.max(f64::MIN_POSITIVE)
     };
     let x = Scale::from_zero(span, area.left, area.right);
-    panel_time(canvas, area, &x);
+    panel_time(canvas, area, &x, clock);
     for (at, stage) in stages.iter().enumerate() {
         let top = area.top + ROW * at as f64;
         let bar_top = top + ROW - BAR - 2.0;

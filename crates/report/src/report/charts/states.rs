@@ -5,6 +5,7 @@ use crate::report::charts::over_time::{
     Heading, SHARED_TIME, panel_frame, panel_names, panel_time,
 };
 use crate::report::prelude::*;
+use crate::report::spans::TimeSpans;
 use crate::results::TimelineRow;
 
 /// The cluster counts of a bin in the order of the stack, from the bottom.
@@ -15,7 +16,8 @@ fn stack(row: &TimelineRow) -> [u64; 4] {
 /// Draws the chart.
 pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
-    let spans: Vec<f64> = variants.iter().map(settled_after).collect();
+    let time = TimeSpans::of(&variants, variants.iter().map(settled_after).collect());
+    let spans = &time.ends;
     let longest = spans.iter().copied().fold(0.0, f64::max);
     let alike = spans.iter().all(|span| span * SHARED_TIME >= longest);
     let fleets: Vec<f64> = variants.iter().map(fleet_size).collect();
@@ -25,7 +27,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     } else {
         "; time axes differ between panels"
     };
-    let subtitle = extent(&variants) + &results.replicate_of("shown") + axes;
+    let subtitle = extent(&variants) + &results.replicate_of("shown") + axes + time.note();
     let (areas, height) = panels(results.sheet(), variants.len(), None);
     let head = Head {
         subject: "Cluster states over time",
@@ -34,6 +36,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     };
     let mut canvas = page_of_run(results, &head, height);
     legend(&mut canvas, (MARGIN, TOP - 2.0), &STATES);
+    let clock = results.clock();
     let names = panel_names(&variants, &areas);
     for (at, (&area, variant)) in areas.iter().zip(&variants).enumerate() {
         let span = if alike { longest } else { spans[at] };
@@ -47,7 +50,10 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         let ticks = scaled(ticks.clone(), y.high);
         panel_frame(&mut canvas, area, &y, &ticks, &heading);
         fill(&mut canvas, variant, &x, &y);
-        panel_time(&mut canvas, area, &x);
+        panel_time(&mut canvas, area, &x, clock.as_ref());
+        if time.goes_on[at] {
+            arrow(&mut canvas, area);
+        }
     }
     canvas
 }

@@ -754,6 +754,7 @@ mod tests {
         let sheet = Sheet {
             provenance,
             width: crate::report::sheet::ChartWidth::Page,
+            untitled: false,
         };
         let names =
             ["batches, 1 Gbit/s, size=20", "batches, 200 Mbit/s, size=20"].map(str::to_owned);

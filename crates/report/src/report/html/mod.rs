@@ -26,6 +26,7 @@ use super::data::{Results, VariantResults};
 use super::format::RateUnit;
 use super::guesses;
 use super::limits::AssertedLimit;
+use super::spans::TimeSpans;
 use super::style::CLUSTER_STATES;
 use crate::results::{FileNotes, Setting, distinct};
 
@@ -96,7 +97,8 @@ struct VariantData<'r> {
     link: Option<f64>,
     targets: u64,
     runs: usize,
-    /// Time of the last change in the displayed run, in seconds.
+    /// End of the time axis for the variant's curves, in seconds: the last change in the displayed run, or sooner for
+    /// a run that does not complete.
     end: f64,
     series: PageSeries,
     fleet: FleetData,
@@ -194,6 +196,11 @@ impl<'r> PageData<'r> {
             let series = series::series(variant, variants.len());
             let fleet = fleet::fleet(variant, each, &mut names);
             data.push(VariantData::of(variant, label, series, fleet));
+        }
+        // A rollout that goes on without completing does not stretch the time axis.
+        let ends = data.iter().map(|variant| variant.end).collect();
+        for (variant, end) in data.iter_mut().zip(TimeSpans::of(variants, ends).ends) {
+            variant.end = end;
         }
         let rates = results.tables.runs.iter();
         let greatest = rates

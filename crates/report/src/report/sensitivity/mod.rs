@@ -416,6 +416,7 @@ mod tests {
             Sheet {
                 provenance,
                 width: ChartWidth::Page,
+                untitled: false,
             },
         )[0];
         assert!(
@@ -442,6 +443,7 @@ mod tests {
             Sheet {
                 provenance,
                 width: ChartWidth::Page,
+                untitled: false,
             },
         );
         assert!(
@@ -454,7 +456,14 @@ mod tests {
     fn every_chart_is_readable() {
         let provenance = &Provenance::new("waves", "How long?", 1, 5);
         for width in [ChartWidth::Column, ChartWidth::Slide, ChartWidth::Page] {
-            let charts = charts(&record(), Sheet { provenance, width });
+            let charts = charts(
+                &record(),
+                Sheet {
+                    provenance,
+                    width,
+                    untitled: false,
+                },
+            );
             let names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(
                 names,

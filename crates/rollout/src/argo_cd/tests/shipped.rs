@@ -311,6 +311,7 @@ fn applications_that_policies_protect_are_never_synced() {
     let mut spec = rolling("{}");
     spec.sync_policy = Some(ApplicationSetSyncPolicy {
         applications_sync: Some(ApplicationsSync::CreateOnly),
+        ..ApplicationSetSyncPolicy::default()
     });
     play(
         spec,

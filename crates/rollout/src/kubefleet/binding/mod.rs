@@ -165,7 +165,7 @@ impl Binding {
     }
 
     /// Marks the binding for deletion if it is not marked yet.
-    pub(super) fn delete(&mut self) {
+    pub fn delete(&mut self) {
         if !self.deleting {
             self.deleting = true;
             self.generation += 1;

@@ -33,6 +33,27 @@ impl ReportedState {
     }
 }
 
+/// How far the removal of a cluster's workloads is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum RemovalState {
+    /// The workloads stay.
+    #[default]
+    No,
+    /// The deletion has not reached the agent.
+    Wanted,
+    /// The workloads are deleted, and pods terminate.
+    Begun,
+    /// All pods are gone.
+    Over,
+}
+
+impl RemovalState {
+    /// Whether the workloads are deleted.
+    pub(crate) const fn has_begun(self) -> bool {
+        matches!(self, Self::Begun | Self::Over)
+    }
+}
+
 /// The state of an agent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Agent {
@@ -79,6 +100,8 @@ pub(crate) struct Agent {
     pub(super) looks_from: SimTime,
     /// Whether everything was available at the agent's last poll.
     pub(super) saw_all_available: bool,
+    /// How far the removal of the workloads is.
+    pub(super) removal: RemovalState,
     /// The last report that arrived.
     pub(super) reported: Option<ReportedState>,
 }
@@ -99,6 +122,9 @@ impl Agent {
 
     /// Returns whether the agent has nothing left to do or to report.
     pub(crate) fn is_at_rest(&self, settled: bool) -> bool {
+        if self.removal != RemovalState::No {
+            return self.removal == RemovalState::Over;
+        }
         let has_begun = self.instructed.is_some() || self.applied.is_some();
         let is_known = settled && self.reported == self.applied.map(ReportedState::ready_on);
         !has_begun || (self.instructed == self.applied && self.applying.is_none() && is_known)

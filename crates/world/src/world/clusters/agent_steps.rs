@@ -16,7 +16,7 @@
 
 use crate::engine::Streams;
 use crate::world::World;
-use crate::world::clusters::agent::ReportedState;
+use crate::world::clusters::agent::{RemovalState, ReportedState};
 use crate::world::clusters::agent_spec::{AgentSpec, ReadinessSpec};
 use crate::world::clusters::apply_rules::{ApplyFailure, ApplyRetry};
 use crate::world::clusters::cluster::ClusterState;
@@ -44,7 +44,11 @@ pub(crate) struct ClusterContext<'w> {
 
 impl World<'_> {
     pub(crate) fn handle_agent(&mut self, event: AgentEvent, queue: &mut Queue) {
+        if self.is_moot(event) {
+            return;
+        }
         match event {
+            AgentEvent::RemovalArrives(id) => self.removal_arrives(id, queue),
             AgentEvent::InstructionArrives(id) => {
                 let (cluster, mut context) = self.cluster_with_context(id, queue);
                 cluster.instruction_arrives(&mut context);
@@ -72,6 +76,20 @@ impl World<'_> {
                 }
             }
         }
+    }
+
+    /// Whether an event is a step of an agent whose workloads are deleted by now.
+    fn is_moot(&self, event: AgentEvent) -> bool {
+        let id = match event {
+            AgentEvent::ReportArrives(_) | AgentEvent::RemovalArrives(_) => return false,
+            AgentEvent::InstructionArrives(id)
+            | AgentEvent::Applied(id)
+            | AgentEvent::ApplyFails(id, _)
+            | AgentEvent::WaitEnds(id)
+            | AgentEvent::ApplyAgain(id)
+            | AgentEvent::ReadinessDue(id) => id,
+        };
+        self.clusters[id.index()].agent.removal.has_begun()
     }
 
     /// Returns a cluster, with everything that the steps of its agent may use.
@@ -103,7 +121,7 @@ impl World<'_> {
     /// the revision, even after it reconnects.
     pub fn push(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
         let cluster = &mut self.clusters[id.index()];
-        if cluster.cuts.is_managed() {
+        if cluster.cuts.is_managed() || cluster.agent.removal != RemovalState::No {
             self.instruct(id, revision, queue);
             return;
         }
@@ -132,6 +150,10 @@ impl World<'_> {
     /// have changed.
     pub(crate) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
+        if cluster.agent.removal != RemovalState::No {
+            cluster.send_removal(&mut context);
+            return;
+        }
         cluster.note_wait_for_link(context.queue.now());
         // Reports in transit may be lost.
         cluster.agent.sent = cluster.agent.reported;
@@ -174,6 +196,9 @@ impl World<'_> {
 impl ClusterState {
     /// Records the revision that the management cluster now wants.
     fn instruct(&mut self, revision: Revision, context: &mut ClusterContext<'_>) {
+        if self.agent.removal != RemovalState::No {
+            return;
+        }
         self.agent.instructed = Some(revision);
         self.agent.missed = None;
         if revision == NEW {
@@ -295,6 +320,11 @@ impl ClusterState {
     /// Handles a change of a workload: schedules a report if the agent has something to report.
     pub(super) fn note_settled(&mut self, context: &mut ClusterContext<'_>) {
         self.note_workloads(context);
+        if self.agent.removal.has_begun() {
+            self.settled = false;
+            self.degraded = false;
+            return;
+        }
         let settled = self.is_settled(context.workloads, context.pods);
         if settled && !self.settled {
             self.facts.settled = Some(context.queue.now());
@@ -488,7 +518,9 @@ impl ClusterState {
 
     fn current_phase(&self) -> ClusterPhase {
         let agent = &self.agent;
-        if agent.missed.or(agent.instructed) != Some(NEW) {
+        if agent.removal.has_begun() {
+            ClusterPhase::NotReady
+        } else if agent.missed.or(agent.instructed) != Some(NEW) {
             ClusterPhase::Waiting
         } else if agent.reported.is_some_and(ReportedState::is_updated) {
             ClusterPhase::Ready

@@ -124,6 +124,8 @@ pub struct ClusterFacts {
     pub last_pull: Option<SimTime>,
     /// The time at which the management cluster first received a report that the cluster is ready on the new revision.
     pub ready: Option<SimTime>,
+    /// When the cluster's workloads were deleted for good.
+    pub removed: Option<SimTime>,
     /// Number of image pulls begun.
     pub pulls: u64,
     /// Number of failed attempts to pull an image.

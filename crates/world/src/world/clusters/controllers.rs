@@ -269,6 +269,7 @@ impl World<'_> {
             .expect("a pod that is gone was terminating");
         terminating.swap_remove(at);
         self.sync_workload(cluster, workload, queue);
+        self.note_pods_gone(cluster, queue);
     }
 
     /// Enables checks and reports of progress deadlines.

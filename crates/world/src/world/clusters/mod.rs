@@ -7,6 +7,7 @@
 //! | `cuts` | outages in progress that cut a cluster off |
 //! | `agent`, `agent_steps`, `agent_spec` | instructions, applies and reports, with their delays |
 //! | `apply_rules`, `failed_applies` | what an agent does when an apply fails |
+//! | `removal` | the end of a cluster's workloads, once nothing wants them |
 //! | `pod`, `pods` | pods, readiness probes, image back-off; all pods with their events |
 //! | `pod_queues` | how fast pods are created, scheduled and started |
 //! | `workload`, `controllers`, `rolling` | rolling updates of Deployments and DaemonSets |
@@ -28,6 +29,7 @@ pub(super) mod pod;
 pub(super) mod pod_queues;
 pub(super) mod pods;
 pub(super) mod progress_deadline;
+pub(super) mod removal;
 pub(super) mod restarts;
 pub(super) mod rolling;
 pub(super) mod site;

@@ -76,7 +76,7 @@ pub enum ClusterPhase {
     /// The cluster is instructed, not ready, and making progress.
     Updating,
     /// The cluster is instructed, not ready, and stalled: it is cut off, or a pod backs off or is not ready because of
-    /// a defect.
+    /// a defect. A cluster whose workloads were deleted for good counts here, too.
     NotReady,
     /// The cluster is ready on the new revision, as the product sees it.
     Ready,
