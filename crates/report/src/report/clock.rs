@@ -35,6 +35,11 @@ impl StartClock {
         found
     }
 
+    /// Seconds since midnight.
+    pub(super) const fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let time = text.split_whitespace().find(|word| word.contains(':'))?;
         let mut seconds = 0.0;

@@ -41,6 +41,8 @@ mod latex;
 mod limits;
 mod names;
 #[cfg(not(target_family = "wasm"))]
+mod other_load;
+#[cfg(not(target_family = "wasm"))]
 mod pdf;
 mod plan;
 #[cfg(not(target_family = "wasm"))]

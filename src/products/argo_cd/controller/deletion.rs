@@ -11,7 +11,8 @@
 //!   each application and at most 20 applications per second (`startGarbageCollectorController` in
 //!   `cmd/kube-controller-manager/app/core.go`: twice `--kube-api-qps`, 20 by default, and `--kube-api-burst`, 30).
 //!
-//! An application with Argo CD's finalizer exists until its resources are gone (`super::super::application_controller`).
+//! An application with Argo CD's finalizer exists until its resources are gone
+//! (`super::super::application_controller`).
 //! The set's controller adds this finalizer to applications whose template has none, unless
 //! `preserveResourcesOnDeletion` is set (`applicationset/utils/utils.go`). Without it an application is gone when it is
 //! deleted, and its resources stay as they are.

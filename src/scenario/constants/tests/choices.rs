@@ -18,6 +18,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
             "seed",
             "replicates",
             "horizon",
+            "allowLeftBehind",
             "precision.**",
             "uncertainty.**",
             "plan.**",

@@ -7,6 +7,7 @@
 
 use crate::report::clock::StartClock;
 use crate::report::names;
+use crate::report::other_load::OtherLoadOverTime;
 use crate::report::prelude::*;
 use crate::report::spans::TimeSpans;
 use crate::results::TimelineRow;
@@ -37,6 +38,8 @@ struct CurveQuantity {
     capacity: fn(&VariantResults<'_>) -> Option<f64>,
     /// The measure of the curve's peak.
     peak: Measure,
+    /// The load of others on the same link.
+    others: Option<OtherLoadOverTime>,
 }
 
 /// Concurrent image pulls over time.
@@ -59,6 +62,7 @@ pub(in crate::report) fn pulls(results: &Results) -> Canvas {
             band: |row| (row.pulls_p5, row.pulls_p95),
             capacity: |_| None,
             peak: Measure::PeakPulls,
+            others: None,
         },
     )
 }
@@ -93,6 +97,7 @@ pub(in crate::report) fn egress(results: &Results) -> Canvas {
             },
             capacity: |variant| variant.info.registry_egress_bytes_per_s,
             peak: Measure::EgressPeak1s,
+            others: OtherLoadOverTime::of_settings(&results.resolved),
         },
     )
 }
@@ -234,6 +239,9 @@ fn draw(results: &Results, quantity: &CurveQuantity) -> Canvas {
     if variants.iter().any(|variant| variant.runs.len() > 1) {
         note.push_str("; shade: p5–p95 of all runs");
     }
+    if quantity.others.is_some() {
+        note.push_str("; grey: load of others");
+    }
     note.push_str(sharing.note());
     note.push_str(time.note());
     let head = Head {
@@ -294,6 +302,7 @@ fn overlaid(
     let title = format!("{}{}{dense}", quantity.axis, quantity.point_note);
     value_axis(&mut canvas, area, &plot.y, &axes.ticks, &title);
     let order = quantity.by_peak(variants);
+    plot.others(&mut canvas);
     for variant in &order {
         plot.band(&mut canvas, variant);
     }
@@ -392,6 +401,7 @@ fn in_panels(
                 labelled,
             },
         );
+        plot.others(&mut canvas);
         plot.band(&mut canvas, variant);
         plot.line(&mut canvas, variant, 1.6);
         plot.capacities(&mut canvas, std::slice::from_ref(variant), false);
@@ -593,6 +603,18 @@ impl<'q> Plot<'q> {
             self.steps(variant, self.quantity.value),
             Stroke::solid(colour, width),
         );
+    }
+
+    /// Draws the load of others, up to the end of the value axis.
+    fn others(&self, canvas: &mut Canvas) {
+        let Some(others) = &self.quantity.others else {
+            return;
+        };
+        let mut points: Vec<Position> = Vec::new();
+        for (at_s, rate) in others.line(self.x.high) {
+            points.push((self.x.at(at_s), self.y.at(rate.min(self.y.high))));
+        }
+        canvas.path(points, Stroke::solid(MUTED, 1.6));
     }
 
     /// Draws the distinct capacities of the variants as reference lines, with labels if `labelled`.
