@@ -25,6 +25,7 @@ pub(super) struct ShownCondition {
     pub(super) reason: Option<String>,
     pub(super) last_transition_time: Option<String>,
     pub(super) last_update_time: Option<String>,
+    pub(super) message: OrDefault<String>,
 }
 
 /// A Kubernetes object. Each kind uses some of the fields.
@@ -55,6 +56,16 @@ pub(super) struct ShownStatus {
     pub(super) conditions: OrDefault<Vec<ShownCondition>>,
     pub(super) application_status: OrDefault<Vec<SetRow>>,
     pub(super) stages_status: OrDefault<Vec<StageShown>>,
+    /// The last operation of an Application.
+    pub(super) operation_state: OrDefault<OperationShown>,
+}
+
+/// The operation of an Application.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct OperationShown {
+    pub(super) phase: String,
+    pub(super) message: OrDefault<String>,
 }
 
 /// The state of a BundleDeployment, as Fleet displays it.
@@ -150,4 +161,6 @@ pub(super) struct InstanceStats {
     pub(super) state: String,
     pub(super) uptime: Option<f64>,
     pub(super) routable: Option<bool>,
+    /// Why the instance does not run.
+    pub(super) details: Option<String>,
 }

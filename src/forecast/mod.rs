@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `fields` | the fields of the products' objects |
 //! | `status` | conversion of the product's exports to facts about each target |
+//! | `messages` | the product's own messages about a target |
+//! | `repeated` | the messages that a forecast repeats |
 //! | `draws` | draws of the constants that fit the observed updates, each with its run to the end |
 //!
 //! In [`sim::run_from`](crate::sim::run_from) the product's rules follow the observed state, and continue from there.
@@ -13,6 +15,8 @@
 
 mod draws;
 mod fields;
+mod messages;
+mod repeated;
 mod status;
 
 use std::cmp::Ordering;
@@ -24,7 +28,7 @@ use crate::document::problem::{LoadError, OrProblems, Problem, some_of};
 use crate::import::sources::Texts;
 use crate::results::{
     ForecastEstimate, ForecastHold, ForecastNext, ForecastRecord, ForecastSpan, ForecastTime,
-    SeenCounts, SlowTarget,
+    SeenCounts, ShownMessage, SlowTarget,
 };
 use crate::scenario::{Scenario, VariedExperiment};
 use crate::sim::{RolloutSoFar, SeenState, SeenTarget};
@@ -66,6 +70,7 @@ pub struct Forecaster<'s> {
     variant: usize,
     draws: u32,
     seen: RolloutSoFar,
+    messages: Vec<ShownMessage>,
     released: Nanos,
 }
 
@@ -105,7 +110,8 @@ impl<'s> Forecaster<'s> {
                 "remove `distribution.prePull` from the experiment that you forecast with",
             ));
         }
-        let targets = targets(&shown, &cluster_names(scenario), times).map_err(|unknown| {
+        let names = cluster_names(scenario);
+        let targets = targets(&shown, &names, times).map_err(|unknown| {
             refusal(
                 first,
                 &format!("the experiment has no {}", some_of(&unknown)),
@@ -121,6 +127,7 @@ impl<'s> Forecaster<'s> {
             let help = "resume them and export again, or set `paused: true` for them in the experiment's `fleet`";
             return Err(refusal(first, &message, help));
         }
+        let messages = repeated::of_targets(&shown, &names, &targets);
         let seen = RolloutSoFar {
             now: since(times.released, times.now),
             targets,
@@ -133,6 +140,7 @@ impl<'s> Forecaster<'s> {
                 variant,
                 draws: inputs.draws.max(2),
                 seen,
+                messages,
                 released: times.released,
             }),
         }
@@ -205,6 +213,7 @@ impl<'s> Forecaster<'s> {
             next: self.next(&draws),
             slow: self.slow(&draws),
             hold: self.hold(&draws),
+            shown: self.messages.clone(),
             egress_peak_bytes_per_s: estimate(&peaks),
             egress_bytes: estimate(&bytes),
         })

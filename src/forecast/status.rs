@@ -23,7 +23,7 @@
 //!
 //! Left out: approvals and waits, which the product's rules compute themselves.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use itertools::Itertools;
@@ -33,6 +33,7 @@ use super::fields::{
     DeploymentStatus, InstanceStats, KindMark, ShownBundle, ShownCondition, ShownDeployment,
     ShownObject, ShownSpec, StageCluster,
 };
+use super::messages;
 use crate::calibrate::time::{Nanos, Stamp, rfc3339};
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::scenario::import::objects::{ExportObject, objects};
@@ -62,6 +63,8 @@ pub(super) struct ShownTarget {
     pub(super) uptime: Option<f64>,
     /// Whether the target is paused, so that the product does not update it until a person resumes it.
     pub(super) is_paused: bool,
+    /// The product's message about the target, if it has one.
+    pub(super) message: Option<String>,
 }
 
 /// A rollout as exports show it.
@@ -69,6 +72,8 @@ pub(super) struct ShownTarget {
 pub(super) struct ShownRollout {
     /// The targets that the exports show.
     pub(super) targets: Vec<ShownTarget>,
+    /// The messages of Argo CD's Applications, by their names.
+    pub(super) messages: BTreeMap<String, String>,
     /// The start of the rollout, if an object shows it.
     pub(super) released: Option<Nanos>,
     /// The newest time in all targets and conditions.
@@ -185,13 +190,30 @@ impl ShownRollout {
             Some("ApplicationSet") => self.application_set(object)?,
             Some("ClusterStagedUpdateRun" | "StagedUpdateRun") => self.staged_run(object)?,
             Some("ClusterResourceBinding" | "ResourceBinding") => self.binding(object)?,
-            Some(other) => return Ok(Some(other.to_owned())),
+            Some(other) => {
+                self.application(other, object);
+                return Ok(Some(other.to_owned()));
+            }
             None if mark.spec.get("generators").is_some() => self.application_set(object)?,
             None if mark.resources.is_array() => self.stats(object)?,
             None if !mark.strategy.is_null() => self.deployment(object)?,
+            None if mark.spec.get("destination").is_some() => {
+                self.application("Application", object);
+                return Ok(Some("Application".to_owned()));
+            }
             None => return Ok(Some("object of an unknown kind".to_owned())),
         }
         Ok(None)
+    }
+
+    /// Adds the message of an Application, which shows no rollout itself.
+    fn application(&mut self, kind: &str, object: &ExportObject<'_>) {
+        if kind == "Application"
+            && let Ok(read) = object.try_read::<ShownObject>()
+            && let Some(message) = messages::of_application(&read)
+        {
+            self.messages.insert(read.name().to_owned(), message);
+        }
     }
 
     /// Returns the problem with objects that belong to several rollouts, if they do.
@@ -335,6 +357,7 @@ impl ShownRollout {
             state,
             ready,
             is_paused,
+            message: messages::of_bundle_deployment(&read),
             ..ShownTarget::default()
         });
         Ok(())
@@ -437,6 +460,7 @@ impl ShownRollout {
             state,
             instructed: ShownSince::time(started),
             ready: ShownSince::time(succeeded),
+            message: messages::of_stage_cluster(&cluster.conditions),
             ..ShownTarget::default()
         })
     }
@@ -492,6 +516,7 @@ impl ShownRollout {
             state,
             instructed: ShownSince::time(started),
             ready: ShownSince::time(available),
+            message: messages::of_binding(&read.status.conditions),
             ..ShownTarget::default()
         });
         Ok(())
@@ -553,6 +578,7 @@ impl ShownRollout {
                     SeenState::Updating
                 },
                 uptime: instance.uptime.filter(|_| is_ready),
+                message: instance.details,
                 ..ShownTarget::default()
             });
         }

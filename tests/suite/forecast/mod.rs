@@ -721,7 +721,11 @@ fn a_target_whose_apply_fleet_has_ended_has_failed() {
     ended["status"]["appliedDeploymentID"] = ended["spec"]["deploymentID"].clone();
     ended["status"]["display"]["state"] = "NotReady".into();
     ended["status"]["ready"] = false.into();
-    ended["status"]["conditions"] = serde_json::json!([{"type": "Installed", "status": "False"}]);
+    ended["status"]["conditions"] = serde_json::json!([
+        {"type": "Installed", "status": "False", "message": "admission webhook \"policy\" denied the request"},
+    ]);
+    let cluster = ended["metadata"]["labels"]["fleet.cattle.io/cluster"].as_str();
+    let cluster = cluster.expect("it has a cluster").to_owned();
     std::fs::write(&path, shown.to_string()).expect("written");
     let args = ["experiment.yaml", "status.json", "--draws", "19"];
     let (shown, code) = printed(folder.path(), &args);
@@ -730,6 +734,11 @@ fn a_target_whose_apply_fleet_has_ended_has_failed() {
         shown.contains("1 failed") && shown.contains("Failed: 1 cluster."),
         "{shown}"
     );
+    let line = format!(
+        "The product shows for `{cluster}`: admission webhook \"policy\" denied the request"
+    );
+    let in_one_line = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(in_one_line.contains(&line), "{shown}");
 }
 
 #[test]

@@ -2,11 +2,14 @@
 
 use std::fmt::Write;
 
-use super::answer::sentence::{listed, quoted};
+use super::answer::sentence::{listed, quoted, some_of};
 use super::format::{count, in_unit, number, percent, rate, time};
 use super::wrap::wrapped;
 use crate::results::{ForecastEstimate, ForecastRecord, ForecastSpan, ForecastTime};
 use fleetsim_units::counted;
+
+/// Maximum number of the product's messages in the text.
+const MOST_MESSAGES: usize = 5;
 
 /// The text for a terminal.
 #[must_use]
@@ -42,6 +45,7 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
             .iter()
             .map(|hold| format!("Held by `{}`: {}", hold.rule, hold.explanation)),
     );
+    lines.extend(shown(forecast));
     if forecast.seen.failed > 0 {
         lines.push(format!(
             "Failed: {}. The forecast assumes that they stay failed, and covers the others.",
@@ -78,6 +82,35 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
         .iter()
         .map(|line| wrapped(line, width, "  "))
         .collect()
+}
+
+/// The product's messages, each with the targets that have it, those of most targets first.
+fn shown(forecast: &ForecastRecord) -> Vec<String> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for shown in &forecast.shown {
+        match groups
+            .iter_mut()
+            .find(|(message, _)| *message == shown.message)
+        {
+            Some((_, names)) => names.push(&shown.name),
+            None => groups.push((&shown.message, vec![&shown.name])),
+        }
+    }
+    groups.sort_by_key(|(_, names)| std::cmp::Reverse(names.len()));
+    let more = groups.len().saturating_sub(MOST_MESSAGES);
+    groups.truncate(MOST_MESSAGES);
+    let mut lines = Vec::new();
+    for (message, names) in groups {
+        let names = some_of(&quoted(names));
+        lines.push(format!("The product shows for {names}: {message}"));
+    }
+    if more > 0 {
+        lines.push(format!(
+            "And {}: see --json.",
+            counted(more, "other message")
+        ));
+    }
+    lines
 }
 
 fn done(forecast: &ForecastRecord) -> String {

@@ -34,6 +34,9 @@ pub struct ForecastRecord {
     pub slow: Vec<SlowTarget>,
     /// The rule that blocks waiting targets.
     pub hold: Option<ForecastHold>,
+    /// The product's messages about targets that are updating or have failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<ShownMessage>,
     /// The future maximum rate at which the registry sends over one second, in bytes per second.
     pub egress_peak_bytes_per_s: ForecastEstimate,
     /// Number of bytes that the registry will still send.
@@ -95,6 +98,17 @@ pub struct SlowTarget {
     pub for_s: f64,
     /// The share of updates that had finished, or were expected to finish, in less time.
     pub longer_than: f64,
+}
+
+/// The message of the product about a target.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ShownMessage {
+    /// The name of the target.
+    pub name: String,
+    /// `updating` or `failed`.
+    pub state: String,
+    /// The message in the export.
+    pub message: String,
 }
 
 /// A rule that blocks the rollout.
