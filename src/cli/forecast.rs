@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use fleetsim::forecast::{ForecastInputs, Forecaster};
-use fleetsim::report::forecast_text;
+use fleetsim::report::{forecast_change, forecast_text};
+use fleetsim::results::ForecastRecord;
 use fleetsim::scenario::VariedExperiment;
 use fleetsim::study::MemoryEstimate;
 use indicatif::ProgressBar;
@@ -75,9 +76,11 @@ pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
     let estimate = MemoryEstimate::of_forecast(varied.base(), variant, args.draws);
     let threads = args.memory.threads(&estimate, args.threads)?;
     if !args.watch {
-        return args.once(&varied, variant, threads);
+        let record = args.once(&varied, variant, threads)?;
+        return args.print(&record);
     }
     let mut before = None;
+    let mut last: Option<ForecastRecord> = None;
     loop {
         let changed: Vec<Option<SystemTime>> =
             args.status.iter().map(|path| modified(path)).collect();
@@ -85,7 +88,11 @@ pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
             // A file that is being written may be incomplete. It is read again when it changes.
             match args.once(&varied, variant, threads) {
                 Err(failure @ Failure::Input(_)) => failure.print(),
-                other => other?,
+                record => {
+                    let record = record?;
+                    args.print_watched(last.as_ref(), &record)?;
+                    last = Some(record);
+                }
             }
             output::out("\n")?;
             before = Some(changed);
@@ -124,7 +131,7 @@ impl ForecastArgs {
         varied: &VariedExperiment,
         variant: usize,
         threads: Option<u16>,
-    ) -> Result<(), Failure> {
+    ) -> Result<ForecastRecord, Failure> {
         let inputs = ForecastInputs {
             status: self.status.clone(),
             now: self.now.clone().or_else(|| self.watch.then(clock)),
@@ -137,13 +144,29 @@ impl ForecastArgs {
             ProgressBar::new(forecaster.runs()),
             "forecasting {wide_bar} {pos}/{len} runs",
         );
-        let record = Simulation::behind(&bar, threads, || forecaster.forecast(|| bar.inc(1)))?;
+        Simulation::behind(&bar, threads, || forecaster.forecast(|| bar.inc(1)))
+    }
+
+    fn print(&self, record: &ForecastRecord) -> Result<(), Failure> {
         let format = if self.json {
             OutputFormat::Json
         } else {
             OutputFormat::Text
         };
-        output::out(&format.record(&record, forecast_text))
+        output::out(&format.record(record, forecast_text))
+    }
+
+    /// Prints a forecast, and why it differs from the last one.
+    fn print_watched(
+        &self,
+        last: Option<&ForecastRecord>,
+        record: &ForecastRecord,
+    ) -> Result<(), Failure> {
+        let change = last.and_then(|last| forecast_change(last, record));
+        if let Some(change) = change.filter(|_| !self.json) {
+            output::out(&format!("{change}\n"))?;
+        }
+        self.print(record)
     }
 }
 

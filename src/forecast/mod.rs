@@ -4,39 +4,62 @@
 //! |---|---|
 //! | `fields` | the fields of the products' objects |
 //! | `status` | conversion of the product's exports to facts about each target |
+//! | `product` | the products, and where each one shows the start of a rollout |
+//! | `agents` | signs of life of agents, and snapshots |
+//! | `times` | the start of the rollout and the time of the export |
+//! | `targets` | the targets of the fleet, matched with those of the export |
+//! | `contradictions` | what an export cannot show if the experiment is right |
+//! | `stuck` | targets that may come back or stay away |
 //! | `messages` | the product's own messages about a target |
 //! | `repeated` | the messages that a forecast repeats |
 //! | `draws` | draws of the constants that fit the observed updates, each with its run to the end |
+//! | `pace` | the check of the observed updates against the draws |
+//! | `agreement` | as many draws as two seeds need to agree |
 //!
 //! In [`sim::run_from`](crate::sim::run_from) the product's rules follow the observed state, and continue from there.
 //! The interval covers both the unknown constants, within their ranges, and randomness.
 //!
 //! Left out: future actions of people that the experiment does not model, and errors of the model itself.
 
+mod agents;
+mod agreement;
+mod contradictions;
 mod draws;
 mod fields;
 mod messages;
+mod pace;
+mod product;
 mod repeated;
 mod status;
+mod stuck;
+mod targets;
+mod times;
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::calibrate::time::{Nanos, rfc3339, seconds_between};
+use crate::calibrate::time::Nanos;
+use crate::document::path::Path;
 use crate::document::problem::{LoadError, OrProblems, Problem, some_of};
 use crate::import::sources::Texts;
 use crate::results::{
     ForecastEstimate, ForecastHold, ForecastNext, ForecastRecord, ForecastSpan, ForecastTime,
-    SeenCounts, ShownMessage, SlowTarget,
+    SeenCounts, ShownMessage, SlowTarget, StuckTarget,
 };
 use crate::scenario::{Scenario, VariedExperiment};
-use crate::sim::{RolloutSoFar, SeenState, SeenTarget};
+use crate::sim::{RolloutSoFar, SeenState, run_from};
 use crate::stats::{CensoredFit, prediction_interval, quantile_of_sorted, sorted};
 use crate::study::StudyError;
 use crate::units::{SimDuration, SimTime};
-use draws::{DrawEnd, DrawnRollout, PaceDraw};
-use status::{ShownRollout, ShownTarget};
+use agreement::{LEAST_EFFECTIVE, LearntRollout};
+use contradictions::Judged;
+use draws::{DrawnRollout, PaceDraw};
+use product::ShownProduct;
+use status::ShownRollout;
+use stuck::StuckSince;
+use targets::{TargetPlaces, cluster_names, paused};
+use times::{RolloutTimes, rfc, since};
 
 /// The probability that the intervals cover.
 const LEVEL: f64 = 0.9;
@@ -44,6 +67,9 @@ const LEVEL: f64 = 0.9;
 /// Maximum size of a status file, which is held in memory as a whole. 100,000 BundleDeployments without managed fields
 /// need about 300 MB.
 const MOST_STATUS_BYTES: u64 = 500_000_000;
+
+/// The rule of KubeFleet's hold after the end of all update runs.
+const RUNS_ENDED: &str = "resourceSnapshotIndex";
 
 /// Maximum number of targets that are listed as slow.
 const MOST_SLOW: usize = 5;
@@ -71,7 +97,12 @@ pub struct Forecaster<'s> {
     draws: u32,
     seen: RolloutSoFar,
     messages: Vec<ShownMessage>,
+    stuck: Vec<StuckSince>,
+    /// The product of the export. A hold of its rules at the present contradicts an active rollout.
+    product: Option<ShownProduct>,
     released: Nanos,
+    /// The name of the first file, for problems that concern the export as a whole.
+    first: String,
 }
 
 impl<'s> Forecaster<'s> {
@@ -110,40 +141,70 @@ impl<'s> Forecaster<'s> {
                 "remove `distribution.prePull` from the experiment that you forecast with",
             ));
         }
+        expect_unpaused(&shown, scenario, first)?;
         let names = cluster_names(scenario);
-        let targets = targets(&shown, &names, times).map_err(|unknown| {
-            refusal(
-                first,
-                &format!("the experiment has no {}", some_of(&unknown)),
-                "names in the experiment's `fleet` must match those in the product",
-            )
-        })?;
-        let paused = paused(&shown, scenario);
-        if !paused.is_empty() {
-            let message = format!(
-                "the product has paused {}, and does not update paused targets",
-                some_of(&paused)
-            );
-            let help = "resume them and export again, or set `paused: true` for them in the experiment's `fleet`";
-            return Err(refusal(first, &message, help));
-        }
-        let messages = repeated::of_targets(&shown, &names, &targets);
-        let seen = RolloutSoFar {
-            now: since(times.released, times.now),
-            targets,
-            acts: shown.acts,
+        let places = TargetPlaces::of(&shown, &names)
+            .map_err(|unknown| unknown_targets(varied, &unknown))?;
+        let mut forecaster = Self {
+            varied,
+            variant,
+            draws: inputs.draws.max(2),
+            messages: Vec::new(),
+            stuck: Vec::new(),
+            product: shown.product,
+            seen: RolloutSoFar {
+                now: since(times.released, times.now),
+                targets: places.seen(times),
+                acts: shown.acts,
+            },
+            released: times.released,
+            first: first.to_owned(),
         };
+        forecaster.messages = repeated::of_targets(&shown, &names, &forecaster.seen.targets);
         match shown.over {
-            Some(problem) if !is_over(&seen) => Err(vec![problem]),
-            _ => Ok(Self {
-                varied,
-                variant,
-                draws: inputs.draws.max(2),
-                seen,
-                messages,
-                released: times.released,
-            }),
+            Some(problem) if !is_over(&forecaster.seen) => return Err(vec![problem]),
+            _ => {}
         }
+        let heard = targets::heard(&shown, &names, times);
+        forecaster.judge(&places, &heard, inputs.released.is_some())?;
+        Ok(forecaster)
+    }
+
+    /// Rejects an export that contradicts the experiment, and finds the stuck targets. `is_given`: whether the user
+    /// gave the start of the rollout.
+    fn judge(
+        &mut self,
+        places: &TargetPlaces<'_>,
+        heard: &[Option<SimTime>],
+        is_given: bool,
+    ) -> OrProblems<()> {
+        let Some(product) = self.product else {
+            return Ok(());
+        };
+        let judged = Judged {
+            varied: self.varied,
+            variant: self.variant,
+            product,
+            seen: &self.seen,
+        };
+        judged.is_of_product()?;
+        if is_over(&self.seen) {
+            return Ok(());
+        }
+        let base = self.varied.base();
+        let probe = run_from(&base.variants[self.variant], base.seed, 0, &self.seen);
+        // A run that fails here fails in the forecast, too, which then says why.
+        let Ok(probe) = probe else { return Ok(()) };
+        judged.shows_all(&probe, &places.are_shown())?;
+        judged.has_allowed_updates(&probe)?;
+        if is_given {
+            judged.begins_in_time(&probe, &self.first)?;
+        }
+        self.stuck = stuck::stuck(&self.seen, &probe, places, heard);
+        for stuck in &self.stuck {
+            self.seen.targets[stuck.target].is_stuck = true;
+        }
+        Ok(())
     }
 
     /// Returns the number of runs that [`Forecaster::forecast`] simulates.
@@ -152,7 +213,7 @@ impl<'s> Forecaster<'s> {
         if is_over(&self.seen) {
             0
         } else {
-            self.drawn().runs()
+            self.drawn().most_runs()
         }
     }
 
@@ -163,6 +224,7 @@ impl<'s> Forecaster<'s> {
             variant: self.variant,
             seen: &self.seen,
             draws: self.draws,
+            group: 0,
         }
     }
 
@@ -177,46 +239,119 @@ impl<'s> Forecaster<'s> {
     /// # Errors
     /// Returns an error if a run failed.
     pub fn forecast(&self, run_done: impl Fn() + Sync) -> Result<ForecastRecord, StudyError> {
-        let drawn = self.drawn();
-        let is_over = is_over(&self.seen);
-        let draws = if is_over {
-            Vec::new()
-        } else {
-            drawn.learnt(&run_done)?
-        };
-        let mut ends: Vec<&DrawEnd> = draws.iter().map(|draw| &draw.end).collect();
-        let ended = self.ended();
-        if is_over {
-            ends.push(&ended);
+        if is_over(&self.seen) {
+            return Ok(self.over_record());
         }
-        let done: Vec<f64> = ends.iter().map(|end| end.done_s).collect();
-        let peaks: Vec<f64> = ends.iter().map(|end| end.egress_peak).collect();
-        let bytes: Vec<f64> = ends.iter().map(|end| end.egress_bytes).collect();
+        let drawn = self.drawn();
+        let learnt = drawn.learnt_in_agreement(&run_done)?;
+        self.expect_enough(&learnt)?;
+        let draws = &learnt.draws;
+        let mut done = Vec::new();
+        let mut peaks = Vec::new();
+        let mut bytes = Vec::new();
+        for draw in draws {
+            done.push(draw.end.done_s);
+            peaks.push(draw.end.egress_peak);
+            bytes.push(draw.end.egress_bytes);
+        }
         let unfinished = done.iter().filter(|done| done.is_infinite()).count();
-        let base = self.varied.base();
+        let others: Vec<f64> = learnt.without_stuck.iter().map(|end| end.done_s).collect();
         Ok(ForecastRecord {
+            is_conditioned: drawn.is_conditioned(),
+            draws: draws.len() as u32,
+            effective_draws: learnt.effective,
+            disagreement: learnt.disagreement,
+            done: self.span(&done),
+            done_without_stuck: (!others.is_empty()).then(|| self.span(&others)),
+            unfinished: unfinished as f64 / done.len() as f64,
+            next: self.next(draws),
+            slow: self.slow(draws),
+            hold: self.hold(draws),
+            update_ratio: learnt.difference.ratio.map(|ratio| ForecastEstimate {
+                median: ratio.median,
+                low: ratio.low,
+                high: ratio.high,
+            }),
+            expected_failures: learnt.difference.expected_failures,
+            egress_peak_bytes_per_s: estimate(&peaks),
+            egress_bytes: estimate(&bytes),
+            ..self.over_record()
+        })
+    }
+
+    /// Returns the forecast of a rollout with no target left to update.
+    fn over_record(&self) -> ForecastRecord {
+        let base = self.varied.base();
+        let none = ForecastEstimate {
+            median: 0.0,
+            low: 0.0,
+            high: 0.0,
+        };
+        ForecastRecord {
             schema_version: 1,
             variant: base.variants[self.variant].label.clone(),
             target: base.target.to_owned(),
             released: self.at(0.0),
             now: self.at(self.seen.now.as_secs_f64()),
             seen: self.counts(),
-            is_conditioned: drawn.is_conditioned(),
-            draws: draws.len() as u32,
+            is_conditioned: self.drawn().is_conditioned(),
+            draws: 0,
+            effective_draws: 0.0,
+            disagreement: 0.0,
             level: LEVEL,
-            done: if is_over {
-                self.moment(ended.done_s)
-            } else {
-                self.span(&done)
-            },
-            unfinished: unfinished as f64 / done.len() as f64,
-            next: self.next(&draws),
-            slow: self.slow(&draws),
-            hold: self.hold(&draws),
+            done: self.moment(self.ended_s()),
+            done_without_stuck: None,
+            unfinished: 0.0,
+            next: None,
+            slow: Vec::new(),
+            failed: self.names_of(SeenState::Failed),
+            stuck: self.stuck_targets(),
+            hold: None,
             shown: self.messages.clone(),
-            egress_peak_bytes_per_s: estimate(&peaks),
-            egress_bytes: estimate(&bytes),
-        })
+            update_ratio: None,
+            expected_failures: None,
+            egress_peak_bytes_per_s: none,
+            egress_bytes: none,
+        }
+    }
+
+    /// Returns an error if the learnt draws are worth too few different ones for an interval.
+    fn expect_enough(&self, learnt: &LearntRollout) -> Result<(), StudyError> {
+        if learnt.effective >= LEAST_EFFECTIVE {
+            return Ok(());
+        }
+        let message = format!(
+            "the observed updates fit only {:.0} of {} draws of the experiment's constants, too few for an interval",
+            learnt.effective,
+            learnt.draws.len()
+        );
+        let help = "ask for more with --draws, or compare the experiment's links and images with the real ones";
+        let problems = refusal(&self.first, &message, help);
+        Err(LoadError::new(problems, &self.first).into())
+    }
+
+    /// Returns the names of the targets in a state.
+    fn names_of(&self, state: SeenState) -> Vec<String> {
+        let mut names = Vec::new();
+        for (at, target) in self.seen.targets.iter().enumerate() {
+            if target.state == state {
+                names.push(self.name(at).to_owned());
+            }
+        }
+        names
+    }
+
+    /// Returns the stuck targets with their times.
+    fn stuck_targets(&self) -> Vec<StuckTarget> {
+        let mut targets = Vec::new();
+        for stuck in &self.stuck {
+            targets.push(StuckTarget {
+                name: self.name(stuck.target).to_owned(),
+                since: self.at(stuck.since.as_secs_f64()),
+                is_silent: stuck.is_silent,
+            });
+        }
+        targets
     }
 
     /// Returns the number of targets in each state.
@@ -239,13 +374,33 @@ impl<'s> Forecaster<'s> {
         count
     }
 
-    /// Returns the reason why the rollout stalls, from the first draw in which it does. `None`: it does not stall, or
-    /// no target is waiting.
+    /// Returns the rule that holds waiting targets at the present, in most draws. `None`: no target is waiting, or the
+    /// run of a draw has nothing to wait for.
     fn hold(&self, draws: &[PaceDraw]) -> Option<ForecastHold> {
         if self.count(SeenState::Waiting) == 0 {
             return None;
         }
-        draws.iter().find_map(|draw| draw.end.hold.clone())
+        let mut holds: Vec<HeldDraws<'_>> = Vec::new();
+        for hold in draws.iter().filter_map(|draw| draw.end.hold.as_ref()) {
+            // The export shows an update run that is not over, so its end is not what holds the rollout.
+            if self.product == Some(ShownProduct::KubeFleetStaged) && hold.rule == RUNS_ENDED {
+                continue;
+            }
+            match holds.iter_mut().find(|known| known.first.rule == hold.rule) {
+                Some(known) => known.draws += 1,
+                None => holds.push(HeldDraws {
+                    first: hold,
+                    draws: 1,
+                }),
+            }
+        }
+        let mut most: Option<&HeldDraws<'_>> = None;
+        for held in &holds {
+            if most.is_none_or(|most| held.draws > most.draws) {
+                most = Some(held);
+            }
+        }
+        most.map(|held| held.first.clone())
     }
 
     /// Returns the time this many seconds after the release.
@@ -259,19 +414,15 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// Returns the outcome of a finished rollout: the time at which the last target was ready, but not after the
-    /// present. It no longer loads the registry.
-    fn ended(&self) -> DrawEnd {
+    /// Returns when the last target of a finished rollout was ready, but not after the present.
+    fn ended_s(&self) -> f64 {
         let mut last: Option<SimTime> = None;
         for target in &self.seen.targets {
             if target.state == SeenState::Ready {
                 last = last.max(Some(target.ready.unwrap_or(self.seen.now)));
             }
         }
-        DrawEnd {
-            done_s: last.unwrap_or(self.seen.now).as_secs_f64(),
-            ..DrawEnd::default()
-        }
+        last.unwrap_or(self.seen.now).as_secs_f64()
     }
 
     /// Returns a known time as a span without uncertainty.
@@ -368,7 +519,8 @@ impl<'s> Forecaster<'s> {
         let mut slow = Vec::new();
         for update in updates {
             let longer_than = 1.0 - fit.longer(update.for_s);
-            if !update.is_over && longer_than > 0.9 {
+            let is_stuck = self.seen.targets[update.target].is_stuck;
+            if !update.is_over && !is_stuck && longer_than > 0.9 {
                 slow.push(SlowTarget {
                     name: self.name(update.target).to_owned(),
                     for_s: update.for_s,
@@ -422,6 +574,12 @@ impl<'s> Forecaster<'s> {
     }
 }
 
+/// The draws in which the same rule holds the rollout.
+struct HeldDraws<'d> {
+    first: &'d ForecastHold,
+    draws: usize,
+}
+
 /// An update of a target that has begun.
 struct SeenUpdate {
     /// The index of the target.
@@ -467,57 +625,30 @@ fn first_of_draw(draw: &PaceDraw, candidates: &[usize]) -> Option<Instructed> {
     instructed.into_iter().min_by(Instructed::compare)
 }
 
-/// The times of a rollout's start and of its export.
-#[derive(Clone, Copy, Debug)]
-struct RolloutTimes {
-    released: Nanos,
-    now: Nanos,
+/// Rejects targets that the product has paused and the experiment has not.
+fn expect_unpaused(shown: &ShownRollout, scenario: &Scenario, first: &str) -> OrProblems<()> {
+    let paused = paused(shown, scenario);
+    if paused.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "the product has paused {}, and does not update paused targets",
+        some_of(&paused)
+    );
+    let help =
+        "resume them and export again, or set `paused: true` for them in the experiment's `fleet`";
+    Err(refusal(first, &message, help))
 }
 
-impl RolloutTimes {
-    /// Returns the times in the inputs, or the times in the exports if the inputs have none.
-    fn of(inputs: &ForecastInputs, shown: &ShownRollout, first: &str) -> OrProblems<Self> {
-        let clock = rfc3339(&inputs.clock).map(|stamp| stamp.at);
-        // The exports of instances contain uptimes, which count back from the present.
-        let newest = shown.newest.filter(|_| !shown.is_numbered);
-        let now = given_time(inputs.now.as_deref(), "--now", first)?
-            .or(newest)
-            .or(clock)
-            .unwrap_or_default();
-        let given = given_time(inputs.released.as_deref(), "--released", first)?;
-        let Some(released) = given.or(shown.released) else {
-            return Err(refusal(
-                first,
-                "the export does not say when the rollout began",
-                "add e.g. `--released 2026-03-01T15:04:05Z`",
-            ));
-        };
-        if released > now {
-            let message = format!(
-                "the rollout began at {}, after {}, the time of the export",
-                rfc(released),
-                rfc(now)
-            );
-            let help = "set the time of the export with --now, or the start with --released";
-            return Err(refusal(first, &message, help));
-        }
-        Ok(Self { released, now })
-    }
-}
-
-/// Parses the time given with an option, if any.
-fn given_time(text: Option<&str>, option: &str, first: &str) -> OrProblems<Option<Nanos>> {
-    let Some(text) = text else {
-        return Ok(None);
-    };
-    match rfc3339(text) {
-        Some(stamp) => Ok(Some(stamp.at)),
-        None => Err(refusal(
-            first,
-            &format!("{option}: `{text}` is not a time"),
-            "write e.g. `2026-03-01T15:04:05Z`",
-        )),
-    }
+/// Returns the problem with names that the experiment's fleet does not contain.
+fn unknown_targets(varied: &VariedExperiment, unknown: &[String]) -> Vec<Problem> {
+    let message = format!(
+        "the experiment has no {}, which the export shows",
+        some_of(unknown)
+    );
+    let help = "add them to `fleet`, whose names must match those in the product, or export another rollout";
+    let problem = varied.problem_at(&Path::of("fleet"), message);
+    vec![problem.with_help(help)]
 }
 
 /// Reads the exports of a rollout.
@@ -535,123 +666,11 @@ fn refusal(file: &str, message: &str, help: &str) -> Vec<Problem> {
     vec![Problem::of_file(file, message.to_owned()).with_help(help.to_owned())]
 }
 
-/// Returns the names of the experiment's clusters.
-fn cluster_names(scenario: &Scenario) -> Vec<&str> {
-    let clusters = scenario.world.clusters.iter();
-    clusters.map(|cluster| cluster.name.as_str()).collect()
-}
-
 /// Returns true if every target is ready or has failed.
 fn is_over(seen: &RolloutSoFar) -> bool {
     seen.targets
         .iter()
         .all(|target| matches!(target.state, SeenState::Ready | SeenState::Failed))
-}
-
-/// Returns the targets that the product has paused before their update but the experiment has not paused.
-fn paused(shown: &ShownRollout, scenario: &Scenario) -> Vec<String> {
-    let clusters = &scenario.world.clusters;
-    let names = cluster_names(scenario);
-    let mut paused = Vec::new();
-    for target in &shown.targets {
-        if !target.is_paused || target.state == SeenState::Ready {
-            continue;
-        }
-        let is_known = place_of(&target.name, &names).is_some_and(|at| clusters[at].paused);
-        if !is_known {
-            paused.push(target.name.clone());
-        }
-    }
-    paused
-}
-
-/// Returns the observed state of the experiment's targets. Targets that the export does not show are waiting.
-///
-/// # Errors
-/// Returns the names that the experiment does not contain.
-fn targets(
-    shown: &ShownRollout,
-    names: &[&str],
-    times: RolloutTimes,
-) -> Result<Vec<SeenTarget>, Vec<String>> {
-    let mut seen = vec![SeenTarget::default(); names.len()];
-    let mut unknown = Vec::new();
-    for target in &shown.targets {
-        let place = if shown.is_numbered {
-            target.name.parse().ok().filter(|at| *at < names.len())
-        } else {
-            place_of(&target.name, names)
-        };
-        match place {
-            Some(place) => seen[place] = seen_target(target, times),
-            None => unknown.push(target.name.clone()),
-        }
-    }
-    if unknown.is_empty() {
-        Ok(seen)
-    } else {
-        Err(unknown)
-    }
-}
-
-/// Returns the observed state of a target, with times since the release.
-fn seen_target(target: &ShownTarget, times: RolloutTimes) -> SeenTarget {
-    let RolloutTimes { released, now } = times;
-    // A target that became ready before the rollout is ready on the old revision, unless the product shows otherwise.
-    let was_ready_before = target.ready.is_some_and(|ready| ready < released);
-    let is_ready = target.state == SeenState::Ready;
-    if is_ready && target.instructed.is_none() && was_ready_before {
-        return SeenTarget {
-            state: SeenState::Waiting,
-            instructed: None,
-            ready: None,
-        };
-    }
-    let up_since = target
-        .uptime
-        .map(|uptime| now.saturating_sub((uptime * 1e9) as i64));
-    let ready = target.ready.or(up_since);
-    SeenTarget {
-        state: target.state,
-        instructed: target.instructed.map(|at| since(released, at)),
-        ready: ready.map(|at| since(released, at.min(now))),
-    }
-}
-
-/// Returns the index of the target with this name. If there is none, returns the target with the longest name that
-/// `name` ends with after a `-` or `/`.
-fn place_of(name: &str, names: &[&str]) -> Option<usize> {
-    if let Some(place) = names.iter().position(|known| *known == name) {
-        return Some(place);
-    }
-    let mut best: Option<usize> = None;
-    for (place, known) in names.iter().enumerate() {
-        let fits = ends_with_name(name, known) || ends_with_name(known, name);
-        if fits && best.is_none_or(|best| known.len() > names[best].len()) {
-            best = Some(place);
-        }
-    }
-    best
-}
-
-/// Returns whether `long` equals `short`, or ends with it after a `-` or `/`.
-fn ends_with_name(long: &str, short: &str) -> bool {
-    match long.strip_suffix(short) {
-        Some(rest) => rest.is_empty() || rest.ends_with(['-', '/']),
-        None => false,
-    }
-}
-
-/// Returns the time from the release until another time, or 0 if that is before the release.
-fn since(released: Nanos, at: Nanos) -> SimTime {
-    SimTime::ZERO + SimDuration::from_secs_f64(seconds_between(released, at).max(0.0))
-}
-
-/// Formats a time in RFC 3339, in whole seconds.
-fn rfc(at: Nanos) -> String {
-    jiff::Timestamp::from_second(at.div_euclid(1_000_000_000))
-        .unwrap_or_default()
-        .to_string()
 }
 
 /// Returns the median and the interval of draws.

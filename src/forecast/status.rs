@@ -30,12 +30,13 @@ use itertools::Itertools;
 use serde::Deserialize;
 
 use super::fields::{
-    DeploymentStatus, InstanceStats, KindMark, ShownBundle, ShownCondition, ShownDeployment,
+    DeploymentStatus, InstanceStats, KindMark, ManagedObject, ShownCondition, ShownDeployment,
     ShownObject, ShownSpec, StageCluster,
 };
 use super::messages;
+use super::product::{ShownProduct, group_of};
 use crate::calibrate::time::{Nanos, Stamp, rfc3339};
-use crate::document::problem::{OrProblems, Problem, Source, some_of};
+use crate::document::problem::{OrProblems, Problem, Source, any_of, some_of};
 use crate::scenario::import::objects::{ExportObject, objects};
 use crate::sim::SeenState;
 
@@ -44,6 +45,17 @@ pub(super) const COMMAND: &str = "kubectl get bundledeployments -A -o json";
 
 /// The name prefix of the bundles of Fleet's own agents, one for each cluster.
 const OF_AGENT: &str = "fleet-agent-";
+
+/// The states of a BundleDeployment.
+const STATES: [&str; 7] = [
+    "Ready",
+    "NotReady",
+    "WaitApplied",
+    "ErrApplied",
+    "OutOfSync",
+    "Pending",
+    "Modified",
+];
 
 /// Half a second in nanoseconds.
 const HALF_A_SECOND: Nanos = 500_000_000;
@@ -61,6 +73,8 @@ pub(super) struct ShownTarget {
     pub(super) ready: Option<Nanos>,
     /// The time in seconds since the target became ready, if the product shows this duration instead of a time.
     pub(super) uptime: Option<f64>,
+    /// Whether the target's agent has not answered the instruction.
+    pub(super) is_unanswered: bool,
     /// Whether the target is paused, so that the product does not update it until a person resumes it.
     pub(super) is_paused: bool,
     /// The product's message about the target, if it has one.
@@ -74,8 +88,14 @@ pub(super) struct ShownRollout {
     pub(super) targets: Vec<ShownTarget>,
     /// The messages of Argo CD's Applications, by their names.
     pub(super) messages: BTreeMap<String, String>,
+    /// The product of the objects. `None`: no object shows a target.
+    pub(super) product: Option<ShownProduct>,
     /// The start of the rollout, if an object shows it.
     pub(super) released: Option<Nanos>,
+    /// The time of the last sign of life of each cluster's agent, by the cluster's name.
+    pub(super) heard: BTreeMap<String, Nanos>,
+    /// The creation of the newest resource snapshot of KubeFleet, if it was exported.
+    pub(super) snapshot: Option<Nanos>,
     /// The newest time in all targets and conditions.
     pub(super) newest: Option<Nanos>,
     /// Whether the targets are instances, which are identified by numbers.
@@ -84,6 +104,8 @@ pub(super) struct ShownRollout {
     pub(super) acts: usize,
     /// The problem to report if the product shows the rollout as complete but a target is not ready.
     pub(super) over: Option<Problem>,
+    /// The oldest time at which Fleet staged the release for a waiting cluster.
+    staged: Option<Nanos>,
     /// The problem with the first object that should list targets but has none.
     empty: Option<Problem>,
     /// Fleet's bundles, except those of its own agents.
@@ -184,7 +206,13 @@ impl ShownRollout {
     /// Adds an object. Returns the object's kind if the object shows no rollout.
     fn object(&mut self, object: &ExportObject<'_>) -> OrProblems<Option<String>> {
         let mark: KindMark = object.try_read().unwrap_or_default();
+        if let Some(foreign) = foreign_kind(&mark) {
+            return Ok(Some(foreign));
+        }
         match mark.kind.as_deref() {
+            Some("Cluster") if is_of(&mark, "fleet.cattle.io") => self.fleet_cluster(object)?,
+            Some("MemberCluster") => self.member_cluster(object)?,
+            Some("ClusterResourceSnapshot" | "ResourceSnapshot") => self.snapshot(object)?,
             Some("Bundle") => self.bundle(object)?,
             Some("BundleDeployment") => self.bundle_deployment(object)?,
             Some("ApplicationSet") => self.application_set(object)?,
@@ -238,7 +266,7 @@ impl ShownRollout {
     }
 
     /// Parses a time in an object. `None`: there is no time.
-    fn time(
+    pub(super) fn time(
         &mut self,
         object: &ExportObject<'_>,
         field: &str,
@@ -302,7 +330,7 @@ impl ShownRollout {
     /// Adds a Bundle. The rollout starts at the last write of the Bundle's specification; `kubectl
     /// --show-managed-fields` prints its time.
     fn bundle(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let read: ShownBundle = object.read()?;
+        let read: ManagedObject = object.read()?;
         if read.metadata.name.starts_with(OF_AGENT) {
             return Ok(());
         }
@@ -329,6 +357,7 @@ impl ShownRollout {
     /// Adds a BundleDeployment, whose cluster is a target.
     fn bundle_deployment(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
+        self.product = Some(ShownProduct::Fleet);
         let label = read.metadata.labels.get("fleet.cattle.io/cluster");
         let Some(name) = label.cloned() else {
             return Err(refused(
@@ -352,15 +381,64 @@ impl ShownRollout {
             None
         };
         let is_paused = *read.spec.paused;
+        known_display(object, &read)?;
+        let written = self.deployment_written(object)?;
+        if state == SeenState::Waiting {
+            self.staged_by(written);
+        }
+        let is_unanswered =
+            state == SeenState::Updating && read.status.applied != read.spec.deployment;
         self.targets.push(ShownTarget {
             name,
             state,
+            instructed: written.filter(|_| state != SeenState::Waiting),
             ready,
+            is_unanswered,
             is_paused,
             message: messages::of_bundle_deployment(&read),
             ..ShownTarget::default()
         });
         Ok(())
+    }
+
+    /// Returns when the bundle controller last wrote the ids of a BundleDeployment. `None`: the export has no managed
+    /// fields. It writes `stagedDeploymentID` at the release and `deploymentID` when it instructs the cluster.
+    fn deployment_written(&mut self, object: &ExportObject<'_>) -> OrProblems<Option<Nanos>> {
+        let read: ManagedObject = object.read()?;
+        let mut written = None;
+        for (at, field) in read.metadata.managed_fields.iter().enumerate() {
+            let spec = field.fields.get("f:spec");
+            if spec.is_some_and(|spec| spec.get("f:stagedDeploymentID").is_some()) {
+                let name = format!("metadata.managedFields[{at}].time");
+                written = written.max(self.time(object, &name, field.time.as_deref())?);
+            }
+        }
+        Ok(written)
+    }
+
+    /// Adds the time at which the release was staged for a waiting cluster. It is the start if no Bundle shows one.
+    fn staged_by(&mut self, written: Option<Nanos>) {
+        self.staged = match (self.staged, written) {
+            (Some(known), Some(time)) => Some(known.min(time)),
+            (known, time) => known.or(time),
+        };
+    }
+
+    /// Returns when the first target was instructed, among those that are not ready.
+    pub(super) fn first_instructed(&self) -> Option<Nanos> {
+        let mut first: Option<Nanos> = None;
+        for target in &self.targets {
+            let is_open = target.state == SeenState::Updating;
+            if let Some(at) = target.instructed.filter(|_| is_open) {
+                first = Some(first.map_or(at, |first| first.min(at)));
+            }
+        }
+        first
+    }
+
+    /// Returns the start of the rollout, if the exports show it.
+    pub(super) fn start(&self) -> Option<Nanos> {
+        self.snapshot.or(self.released).or(self.staged)
     }
 
     /// Adds the rows of an ApplicationSet, one for each Application.
@@ -373,6 +451,8 @@ impl ShownRollout {
             "status.applicationStatus",
             help,
         );
+        self.product = Some(ShownProduct::ArgoCd);
+        self.first_step_since(object, &read)?;
         for (at, row) in read.status.application_status.iter().enumerate() {
             let field = format!("status.applicationStatus[{at}]");
             let field_of_time = format!("{field}.lastTransitionTime");
@@ -388,6 +468,7 @@ impl ShownRollout {
                 }
                 "Pending" | "Progressing" => {
                     target.state = SeenState::Updating;
+                    target.is_unanswered = row.status == "Pending";
                     target.instructed = since;
                 }
                 "Healthy" => {
@@ -405,6 +486,24 @@ impl ShownRollout {
         Ok(())
     }
 
+    /// Adds the start of a rolling sync, while the condition is about its start or its first step.
+    fn first_step_since(
+        &mut self,
+        object: &ExportObject<'_>,
+        read: &ShownObject,
+    ) -> OrProblems<()> {
+        let shown = ShownConditions::of(read);
+        let Some(place) = shown.position("RolloutProgressing", "True") else {
+            return Ok(());
+        };
+        let message = &shown.conditions[place].message;
+        if message.ends_with("started") || message.ends_with("step 1") {
+            let since = self.since(object, shown, "RolloutProgressing", "True")?;
+            self.began_by(ShownSince::time(since));
+        }
+        Ok(())
+    }
+
     /// Adds the clusters of all stages of an update run.
     fn staged_run(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
@@ -414,6 +513,15 @@ impl ShownRollout {
             "metadata.creationTimestamp",
             read.metadata.creation_timestamp.as_deref(),
         )?;
+        self.product = Some(ShownProduct::KubeFleetStaged);
+        let mut first_stage = None;
+        for (nth, stage) in read.status.stages_status.iter().enumerate() {
+            let field = format!("status.stagesStatus[{nth}].startTime");
+            let started = self.time(object, &field, stage.start_time.as_deref())?;
+            // A task before the stage is a part of the rollout; a late `state: Run` is not.
+            first_stage = first_stage.or(started.filter(|_| !stage.has_task_before()));
+        }
+        self.released = first_stage.or(self.released);
         let clusters = read
             .status
             .stages_status
@@ -499,6 +607,7 @@ impl ShownRollout {
     /// Adds a binding, whose cluster is a target.
     fn binding(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
+        self.product = Some(ShownProduct::KubeFleetRolling);
         let conditions = ShownConditions::of(&read);
         let waits = self.since(object, conditions, "RolloutStarted", "False")?;
         let started = self.since(object, conditions, "RolloutStarted", "True")?;
@@ -511,7 +620,10 @@ impl ShownRollout {
             SeenState::Updating
         };
         self.began_by(ShownSince::time(waits));
+        let is_applied = conditions.position("Applied", "True").is_some();
+        let is_unanswered = state == SeenState::Updating && !is_applied;
         self.targets.push(ShownTarget {
+            is_unanswered,
             name: read.spec.target_cluster.clone(),
             state,
             instructed: ShownSince::time(started),
@@ -565,6 +677,7 @@ impl ShownRollout {
         }
         let stats: Stats = object.read()?;
         self.is_numbered = true;
+        self.product = Some(ShownProduct::CloudFoundry);
         let help =
             "export the stats of the new process, which `new_processes` of the deployment names";
         self.expect_targets(object, stats.resources.len(), "resources", help);
@@ -584,6 +697,37 @@ impl ShownRollout {
         }
         Ok(())
     }
+}
+
+/// Returns the kind and the API group of an object that has the kind of a product, but is of another one.
+fn foreign_kind(mark: &KindMark) -> Option<String> {
+    let kind = mark.kind.as_deref()?;
+    let own = group_of(kind)?;
+    let (group, _) = mark.api_version.as_deref()?.split_once('/')?;
+    (group != own).then(|| format!("{kind} of {group}"))
+}
+
+/// Returns whether an object is of this API group.
+fn is_of(mark: &KindMark, group: &str) -> bool {
+    let version = mark.api_version.as_deref().unwrap_or("");
+    version
+        .strip_prefix(group)
+        .is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Rejects a state that is none of Fleet's (`BundleState` in `pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go` of
+/// rancher/fleet at 3b2c622), because its meaning for the rollout is unknown.
+fn known_display(object: &ExportObject<'_>, read: &ShownObject) -> OrProblems<()> {
+    let state = read.status.display.state.as_str();
+    if state.is_empty() || STATES.contains(&state) {
+        return Ok(());
+    }
+    let message = format!("unknown state `{state}`");
+    let help = format!(
+        "a BundleDeployment of a known version of Fleet is {}",
+        any_of(&STATES)
+    );
+    Err(refused(object, "status.display.state", &message, &help))
 }
 
 /// Returns the progress of the update in a BundleDeployment.

@@ -64,7 +64,7 @@ pub use draw::{
     CHARTS_FOLDER, draw_all, draw_calibration, draw_folder, draw_plan, draw_sensitivity,
 };
 pub use export::{write_metrics, write_trace};
-pub use forecast::forecast_text;
+pub use forecast::{forecast_change, forecast_text};
 pub use guesses::deciding_links;
 pub use html::{EXPLORED, ExploredPage, PAGE_FILE, explore_page, explored};
 pub use junit::junit;

@@ -1,0 +1,263 @@
+//! The posterior predictive check: the observed updates against those of the draws, and the plan that widens a forecast
+//! when they differ.
+//!
+//! Each draw has a run that follows the rollout, so that the same targets update in it at the same times. The ratio of
+//! the observed duration of an update to its duration in the run shows what the constants cannot explain, such as a
+//! link that the experiment states wrongly. The logarithms of the ratios are fitted with [`CensoredFit`], because an
+//! update in progress has only a lower bound. If a ratio of 1 is outside of 90 % of the draws, then
+//!
+//! - the forecast says so in one sentence, and
+//! - the rest of each run is planned: a target is ready after its duration in the run times a ratio, which is drawn with
+//!   the uncertainty of its mean and the spread that the run lacks.
+//!
+//! The check is made with the draws before learning, too, since learning can hide a wrong link behind another constant.
+//! In the same way, more failures than 95 % of the draws have mean that further targets fail with a probability drawn
+//! from Beta(failures + 1/2, finished + 1/2), which is Jeffreys' prior.
+//!
+//! Left out: rates of transfers, because exports have no bytes (their effect on durations is checked), and failures that
+//! depend on a group of targets.
+
+use super::draws::PaceDraw;
+use crate::engine::{Stream, dist};
+use crate::sim::{PlannedRest, RolloutSoFar, SeenState, SeenTarget};
+use crate::stats::{CensoredFit, quantile_of_sorted, sorted};
+use crate::units::SimDuration;
+
+/// The share of draws on one side of the check at which the observation counts as different.
+const UNUSUAL: f64 = 0.95;
+
+/// The least difference that is reported, as the logarithm of a ratio.
+const LEAST_LN_RATIO: f64 = 0.1;
+
+/// Ratios are fitted in thousandths, because durations below 0.1 s count as 0.1 s in a fit.
+const THOUSAND: f64 = 1000.0;
+
+/// The ratio of observed durations to those of a run, as a lognormal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PaceRatio {
+    /// Mean of the ratios' logarithms.
+    pub(super) mu: f64,
+    /// Standard error of the mean.
+    pub(super) error: f64,
+    /// Spread of the observed durations' logarithms beyond that of the run's durations.
+    pub(super) spread: f64,
+    /// Number of finished updates behind the ratio.
+    pub(super) count: usize,
+}
+
+impl PaceRatio {
+    /// Compares updates. Each is an observed duration, the duration in the run, and whether the observed one is over.
+    pub(super) fn of(updates: &[ComparedUpdate]) -> Option<Self> {
+        let mut ratios = Vec::new();
+        let mut observed = Vec::new();
+        let mut own = Vec::new();
+        let mut count = 0;
+        for update in updates {
+            ratios.push((THOUSAND * update.observed_s / update.own_s, update.is_over));
+            observed.push((update.observed_s, update.is_over));
+            own.push((update.own_s, true));
+            count += usize::from(update.is_over);
+        }
+        let ratio = CensoredFit::of(&ratios)?;
+        let spread = CensoredFit::of(&observed)?.sigma;
+        let own_spread = CensoredFit::of(&own)?.sigma;
+        let beyond = spread * spread - own_spread * own_spread;
+        Some(Self {
+            mu: ratio.mu - libm::log(THOUSAND),
+            error: ratio.sigma / libm::sqrt(count as f64),
+            spread: libm::sqrt(beyond.max(0.0)),
+            count,
+        })
+    }
+
+    /// Returns the probability that the true mean of the logarithms is above 0.
+    fn is_slower(self) -> f64 {
+        0.5 * libm::erfc(-self.mu / self.error / std::f64::consts::SQRT_2)
+    }
+
+    /// Draws the mean of the logarithms, from Student's distribution.
+    fn drawn_mu(self, stream: &mut Stream) -> f64 {
+        let mut squares = 0.0;
+        for _ in 0..self.count {
+            let z = normal(stream);
+            squares += z * z;
+        }
+        let scale = libm::sqrt(self.count as f64 / squares.max(0.05));
+        self.mu + self.error * scale * normal(stream)
+    }
+}
+
+/// An update as it was observed and as it is in a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ComparedUpdate {
+    pub(super) observed_s: f64,
+    pub(super) own_s: f64,
+    /// Whether the observed update is over; otherwise its duration is a lower bound.
+    pub(super) is_over: bool,
+}
+
+/// How the observed updates differ from those of the draws.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Difference {
+    /// The ratio of observed durations to drawn ones, and its interval. `None`: they do not differ.
+    pub(super) ratio: Option<RatioEstimate>,
+    /// The number of failures that 95 % of the draws do not exceed. `None`: the observed number is not above it.
+    pub(super) expected_failures: Option<usize>,
+}
+
+/// A ratio of durations with its interval of 90 %.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct RatioEstimate {
+    pub(super) median: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl Difference {
+    /// Checks the observation against the draws before learning and after it.
+    pub(super) fn of(prior: &[PaceDraw], learnt: &[PaceDraw], seen: &RolloutSoFar) -> Self {
+        Self {
+            ratio: unusual_ratio(learnt).or_else(|| unusual_ratio(prior)),
+            expected_failures: unusual_failures(prior, seen),
+        }
+    }
+
+    /// Returns whether the observation differs from the draws.
+    pub(super) const fn is_some(&self) -> bool {
+        self.ratio.is_some() || self.expected_failures.is_some()
+    }
+}
+
+/// Returns the ratio of durations, if it is unusual in the draws.
+fn unusual_ratio(draws: &[PaceDraw]) -> Option<RatioEstimate> {
+    let mut slower = 0.0;
+    let mut ends = Vec::new();
+    for draw in draws {
+        let ratio = draw.ratio?;
+        slower += ratio.is_slower() / draws.len() as f64;
+        ends.extend([-1.0, 0.0, 1.0].map(|side| ratio.mu + side * ratio.error));
+    }
+    let ends = sorted(&ends);
+    let at = |share| quantile_of_sorted(&ends, share).map(libm::exp);
+    let median = at(0.5)?;
+    let is_unusual = slower > UNUSUAL || slower < 1.0 - UNUSUAL;
+    if !is_unusual || libm::log(median).abs() < LEAST_LN_RATIO {
+        return None;
+    }
+    Some(RatioEstimate {
+        median,
+        low: at(0.05)?,
+        high: at(0.95)?,
+    })
+}
+
+/// Returns the number of failures that 95 % of the draws do not exceed, if more targets have failed.
+fn unusual_failures(prior: &[PaceDraw], seen: &RolloutSoFar) -> Option<usize> {
+    let failed = count(seen, SeenState::Failed);
+    let mut drawn: Vec<usize> = prior.iter().map(|draw| draw.failures).collect();
+    drawn.sort_unstable();
+    let usual = *drawn.get((UNUSUAL * drawn.len() as f64) as usize)?;
+    (failed > usual).then_some(usual)
+}
+
+/// Returns the number of targets in a state.
+fn count(seen: &RolloutSoFar, state: SeenState) -> usize {
+    let targets = seen.targets.iter();
+    targets.filter(|target| target.state == state).count()
+}
+
+/// Returns the rollout with a planned rest for each target that is not ready, in place of the run of this draw.
+pub(super) fn planned(
+    draw: &PaceDraw,
+    seen: &RolloutSoFar,
+    difference: &Difference,
+    stream: &mut Stream,
+) -> RolloutSoFar {
+    let mut planned = seen.clone();
+    let mu = draw.ratio.map_or(0.0, |ratio| ratio.drawn_mu(stream));
+    let failing = failing_share(seen, difference, stream);
+    for (at, target) in planned.targets.iter_mut().enumerate() {
+        let fails = dist::bernoulli(stream, failing);
+        let share = 1.0 - dist::unit(stream);
+        let is_waiting = target.state == SeenState::Waiting;
+        if is_waiting && fails {
+            target.rest = PlannedRest::Fails;
+        } else if difference.ratio.is_some() && (is_waiting || target.state == SeenState::Updating)
+        {
+            target.rest = rest(draw, at, target, TimedDraw { mu, share, seen });
+        }
+    }
+    planned
+}
+
+/// Random numbers of the rest of one update.
+#[derive(Clone, Copy)]
+struct TimedDraw<'s> {
+    mu: f64,
+    share: f64,
+    seen: &'s RolloutSoFar,
+}
+
+/// Returns the rest of the update of a target.
+fn rest(draw: &PaceDraw, at: usize, target: &SeenTarget, timed: TimedDraw<'_>) -> PlannedRest {
+    let (Some(own), Some(ratio)) = (draw.own_s[at], draw.ratio) else {
+        return PlannedRest::Simulated;
+    };
+    let fit = CensoredFit {
+        mu: libm::log(own.max(0.1)) + timed.mu,
+        sigma: ratio.spread.max(0.02),
+    };
+    let told_s = target.instructed.map(|at| at.as_secs_f64());
+    let told_s = told_s.or(draw.end.instructed_s[at]);
+    let now_s = timed.seen.now.as_secs_f64();
+    let elapsed = match (target.state, told_s) {
+        (SeenState::Updating, Some(told)) => (now_s - told).max(0.0),
+        _ => 0.0,
+    };
+    let takes = fit.beyond(elapsed, timed.share).clamp(1e-3, 1e8);
+    PlannedRest::Takes(SimDuration::from_secs_f64(takes))
+}
+
+/// Draws the probability that a further target fails; 0 if the failures so far are usual.
+fn failing_share(seen: &RolloutSoFar, difference: &Difference, stream: &mut Stream) -> f64 {
+    if difference.expected_failures.is_none() {
+        return 0.0;
+    }
+    let failed = count(seen, SeenState::Failed) as f64 + 0.5;
+    let ready = count(seen, SeenState::Ready) as f64 + 0.5;
+    let failed = dist::gamma(stream, failed, failed);
+    failed / (failed + dist::gamma(stream, ready, ready))
+}
+
+/// Draws a standard normal number.
+fn normal(stream: &mut Stream) -> f64 {
+    libm::log(dist::lognormal(stream, 1.0, 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn update(observed_s: f64, own_s: f64, is_over: bool) -> ComparedUpdate {
+        ComparedUpdate {
+            observed_s,
+            own_s,
+            is_over,
+        }
+    }
+
+    /// Updates that take three times as long as in the run, some of them unfinished.
+    #[test]
+    fn the_ratio_of_durations_is_found_in_finished_and_unfinished_updates() {
+        let mut updates = Vec::new();
+        for at in 0..8 {
+            let own = 50.0 + 2.0 * f64::from(at);
+            updates.push(update(3.0 * own, own, true));
+        }
+        updates.push(update(20.0, 60.0, false));
+        let ratio = PaceRatio::of(&updates).expect("some are over");
+        assert!((libm::exp(ratio.mu) - 3.0).abs() < 0.2, "{ratio:?}");
+        assert!(ratio.is_slower() > 0.999 && ratio.count == 8, "{ratio:?}");
+        assert!(PaceRatio::of(&[update(20.0, 60.0, false)]).is_none());
+    }
+}
