@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use fleetsim::forecast::{ForecastInputs, Forecaster};
+use fleetsim::forecast::{ForecastInputs, Forecaster, MOST_GROUPS};
 use fleetsim::report::{forecast_change, forecast_text};
 use fleetsim::results::ForecastRecord;
 use fleetsim::scenario::VariedExperiment;
@@ -44,7 +44,7 @@ pub(super) struct ForecastArgs {
     /// The variant of the experiment whose name contains this text, if it has several
     #[arg(long, value_name = "TEXT")]
     variant: Option<String>,
-    /// Number of draws of the model's constants
+    /// Number of draws of the model's constants in a group; up to four groups are drawn until two seeds agree
     #[arg(long, value_name = "N", default_value_t = 99, value_parser = clap::value_parser!(u32).range(19..=10_000))]
     draws: u32,
     /// Value for a setting of the experiment, such as registry.egress=unlimited; may be given several times
@@ -73,7 +73,8 @@ pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
     let varied = VariedExperiment::load(&asked.experiment, &asked.overrides())?;
     asked.allow_commands(varied.base())?;
     let variant = args.variant(&varied)?;
-    let estimate = MemoryEstimate::of_forecast(varied.base(), variant, args.draws);
+    let most_draws = args.draws.saturating_mul(MOST_GROUPS);
+    let estimate = MemoryEstimate::of_forecast(varied.base(), variant, most_draws);
     let threads = args.memory.threads(&estimate, args.threads)?;
     if !args.watch {
         let record = args.once(&varied, variant, threads)?;

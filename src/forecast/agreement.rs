@@ -9,14 +9,17 @@
 //! stuck targets as failed.
 
 use super::draws::{DrawEnd, DrawGroup, DrawnRollout, PaceDraw, effective};
-use super::pace::{Difference, planned};
+use super::pace::{Difference, EvenShares, planned};
 use crate::engine::{EntityKey, Streams};
 use crate::sim::{PlannedRest, RolloutSoFar, SeenState};
-use crate::stats::{ordered, quantile_of_sorted};
+use crate::stats::{ordered, quantile_of_sorted, sample_sd};
 use crate::study::{StudyError, in_order};
 
-/// Maximum number of groups.
-const MOST_GROUPS: u32 = 4;
+/// Maximum number of groups of draws.
+pub const MOST_GROUPS: u32 = 12;
+
+/// Number of groups after which two seeds need not agree any more.
+const GROUPS_TO_AGREE: u32 = 4;
 
 /// The least number of different draws that a forecast may be based on.
 pub(super) const LEAST_EFFECTIVE: f64 = 20.0;
@@ -36,6 +39,8 @@ pub(super) struct LearntRollout {
     pub(super) difference: Difference,
     /// The ends of the draws if stuck targets stay away. Empty if no target is stuck.
     pub(super) without_stuck: Vec<DrawEnd>,
+    /// The ends of the interval of each group by itself.
+    of_groups: Vec<[f64; 2]>,
     /// The share of the interval's width by which an end may differ with another seed.
     pub(super) disagreement: f64,
 }
@@ -54,6 +59,7 @@ impl DrawnRollout<'_> {
                 expected_failures: None,
             },
             without_stuck: Vec::new(),
+            of_groups: Vec::new(),
             disagreement: 1.0,
         };
         for number in 0..MOST_GROUPS {
@@ -66,9 +72,10 @@ impl DrawnRollout<'_> {
                 learnt.difference = Difference::of(&group.prior, &group.learnt, self.seen);
             }
             of_group.add(group, &mut learnt, run_done)?;
-            learnt.disagreement = disagreement(&learnt.draws, learnt.effective);
-            let is_enough = learnt.effective >= LEAST_EFFECTIVE;
-            if is_enough && learnt.disagreement <= MOST_DISAGREEMENT {
+            learnt.disagreement = disagreement(&learnt);
+            let agrees = learnt.disagreement <= MOST_DISAGREEMENT;
+            let is_tried = number + 1 >= GROUPS_TO_AGREE;
+            if learnt.effective >= LEAST_EFFECTIVE && (agrees || is_tried) {
                 break;
             }
         }
@@ -77,7 +84,7 @@ impl DrawnRollout<'_> {
 
     /// Returns the maximum number of runs.
     pub(super) fn most_runs(&self) -> u64 {
-        u64::from(MOST_GROUPS) * (self.runs() + 2 * u64::from(self.draws))
+        u64::from(GROUPS_TO_AGREE) * (self.runs() + 2 * u64::from(self.draws))
     }
 
     /// Adds a group to the learnt draws, with the rest of each draw.
@@ -89,7 +96,7 @@ impl DrawnRollout<'_> {
     ) -> Result<(), StudyError> {
         learnt.effective += effective(&group.learnt);
         let mut draws = group.learnt;
-        if learnt.difference.is_some() {
+        if self.is_conditioned() {
             let difference = &learnt.difference;
             draws = in_order(draws.len(), |at| {
                 let mut draw = draws[at].clone();
@@ -108,22 +115,33 @@ impl DrawnRollout<'_> {
             })?;
             learnt.without_stuck.extend(ends);
         }
+        let done: Vec<f64> = draws.iter().map(|draw| draw.end.done_s).collect();
+        let done = ordered(&done);
+        learnt
+            .of_groups
+            .push(ENDS.map(|share| quantile_of_sorted(&done, share).unwrap_or(0.0)));
         learnt.draws.extend(draws);
         Ok(())
     }
 
     /// Returns the rollout with the planned rest of a draw, if the observation differs from the draws.
     fn plan(&self, draw: &PaceDraw, at: usize, difference: &Difference) -> RolloutSoFar {
-        if !difference.is_some() {
+        if !self.is_conditioned() {
             return self.seen.clone();
         }
-        let streams = Streams::new(self.varied.base().seed, self.group);
-        let key = EntityKey::of("forecast").part(at as u64);
+        let seed = self.varied.base().seed;
+        let even = EvenShares {
+            number: u64::from(self.group * self.draws) + at as u64,
+        };
+        let key = EntityKey::of("forecast").part(even.number);
+        let mut stream = Streams::new(seed, 0).stream(key, "plan");
+        let mut offsets = Streams::new(seed, 0).stream(EntityKey::of("forecast"), "offsets");
         planned(
             draw,
             self.seen,
             difference,
-            &mut streams.stream(key, "plan"),
+            even,
+            (&mut stream, &mut offsets),
         )
     }
 }
@@ -141,26 +159,56 @@ fn without_stuck(mut seen: RolloutSoFar) -> RolloutSoFar {
     seen
 }
 
-/// Returns the share of the interval's width by which an end may differ with another seed: two standard errors.
-fn disagreement(draws: &[PaceDraw], effective: f64) -> f64 {
-    let done: Vec<f64> = draws.iter().map(|draw| draw.end.done_s).collect();
-    let done = ordered(&done);
+/// Returns the share of the interval's width by which an end may differ with another seed: two standard errors. The
+/// rests of updates are spread evenly over the draws, so the ends of groups may scatter less than independent draws.
+fn disagreement(learnt: &LearntRollout) -> f64 {
+    let done: Vec<f64> = learnt.draws.iter().map(|draw| draw.end.done_s).collect();
+    let of_draws = of_independent_draws(&done, learnt.effective);
+    if learnt.of_groups.len() < 3 {
+        return of_draws;
+    }
+    of_draws.min(between_groups(&done, &learnt.of_groups))
+}
+
+/// Returns two standard errors of the ends as a share of the width, from the order statistics around them.
+fn of_independent_draws(done: &[f64], effective: f64) -> f64 {
+    let done = ordered(done);
     let at = |share: f64| quantile_of_sorted(&done, share.clamp(0.0, 1.0)).unwrap_or(0.0);
     let width = at(ENDS[1]) - at(ENDS[0]);
     let mut most: f64 = 0.0;
     for share in ENDS {
         let error = libm::sqrt(share * (1.0 - share) / effective.max(1.0));
         let (low, high) = (at(share - error), at(share + error));
-        let is_equal = high - low < 2.0 || low.is_infinite();
-        most = most.max(if is_equal {
-            0.0
-        } else if high.is_infinite() || !width.is_finite() {
-            1.0
-        } else {
-            (high - low) / width.max(1.0)
-        });
+        most = most.max(share_of_width(high - low, low, high, width));
     }
-    most.min(1.0)
+    most
+}
+
+/// Returns two standard errors of the ends as a share of the width, from the ends of the groups.
+fn between_groups(done: &[f64], groups: &[[f64; 2]]) -> f64 {
+    let done = ordered(done);
+    let at = |share| quantile_of_sorted(&done, share).unwrap_or(0.0);
+    let width = at(ENDS[1]) - at(ENDS[0]);
+    let mut most: f64 = 0.0;
+    for end in 0..ENDS.len() {
+        let ends: Vec<f64> = groups.iter().map(|group| group[end]).collect();
+        let low = ends.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let errors = 2.0 * sample_sd(&ends).unwrap_or(0.0) / libm::sqrt(ends.len() as f64);
+        most = most.max(share_of_width(errors, low, high, width));
+    }
+    most
+}
+
+/// Returns a difference as a share of the width. Times are whole seconds, so up to two seconds are no difference.
+fn share_of_width(difference: f64, low: f64, high: f64, width: f64) -> f64 {
+    if low.is_infinite() || high - low < 2.0 {
+        0.0
+    } else if high.is_infinite() || !width.is_finite() {
+        1.0
+    } else {
+        (difference / width.max(1.0)).min(1.0)
+    }
 }
 
 #[cfg(test)]
@@ -171,25 +219,33 @@ mod tests {
     #[test]
     fn more_draws_agree_better() {
         let draws = |count: u32| {
-            let mut draws = Vec::new();
+            let mut done = Vec::new();
             for number in 0..count {
-                let mut draw = PaceDraw::default();
-                draw.end.done_s = 10_000.0 * f64::from(number) / f64::from(count - 1);
-                draws.push(draw);
+                done.push(10_000.0 * f64::from(number) / f64::from(count - 1));
             }
-            draws
+            done
         };
-        let of_100 = disagreement(&draws(100), 100.0);
+        let of_100 = of_independent_draws(&draws(100), 100.0);
         assert!((of_100 - 0.0484).abs() < 0.005, "{of_100}");
-        assert!(disagreement(&draws(400), 400.0) < 0.6 * of_100);
+        assert!(of_independent_draws(&draws(400), 400.0) < 0.6 * of_100);
         let mut never = draws(100);
-        for draw in &mut never[90..] {
-            draw.end.done_s = f64::INFINITY;
-        }
+        never[90..].fill(f64::INFINITY);
         assert_eq!(
-            disagreement(&never, 100.0),
+            of_independent_draws(&never, 100.0),
             0.0,
             "the upper end is never, for every seed"
         );
+    }
+
+    /// Groups whose upper ends are 90, 100 and 110 s: the standard error is 10 / √3 s.
+    #[test]
+    fn the_scatter_of_groups_is_an_error_of_their_mean() {
+        let mut done = Vec::new();
+        for number in 0..=100 {
+            done.push(f64::from(number));
+        }
+        let groups = [[5.0, 90.0], [5.0, 100.0], [5.0, 110.0]];
+        let expected = 2.0 * 10.0 / libm::sqrt(3.0) / 90.0;
+        assert!((between_groups(&done, &groups) - expected).abs() < 1e-9);
     }
 }

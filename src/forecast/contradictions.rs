@@ -59,9 +59,11 @@ impl Judged<'_> {
         stages.sort_unstable();
         stages.dedup();
         stages.retain(|stage| !stage.is_empty());
-        // A stage is named before the rollout as a whole.
-        for stage in stages {
-            self.expect_allowed(rows, Some(stage))?;
+        // A stage is named before the rollout as a whole. A single stage is the whole.
+        if stages.len() > 1 {
+            for stage in stages {
+                self.expect_allowed(rows, Some(stage))?;
+            }
         }
         self.expect_allowed(rows, None)
     }
@@ -81,7 +83,7 @@ impl Judged<'_> {
             }
         }
         let most = most_at_once(&spans);
-        if seen <= most {
+        if seen <= most + tolerance(self.product, most) {
             return Ok(());
         }
         let rule = rule_of(self.product);
@@ -101,7 +103,8 @@ impl Judged<'_> {
             (ShownProduct::KubeFleetStaged, Some(stage)) => vec!["stages", stage, rule],
             _ => vec![rule],
         };
-        Err(vec![self.problem(&steps, message).with_help(help)])
+        let problem = self.problem(&steps, message);
+        Err(vec![problem.with_help(help)])
     }
 
     /// Rejects an export without a target that the probe updates. `shown`: whether each target is in the export.
@@ -158,6 +161,17 @@ impl Judged<'_> {
             path = path.key(step);
         }
         self.varied.problem_at(&path, message)
+    }
+}
+
+/// Returns how many more targets may be unready than the limit allows. Where a target that was ready counts as updating
+/// when it is unready again, the limit holds only for starts of updates: a fifth of it, and at least 1.
+fn tolerance(product: ShownProduct, most: usize) -> usize {
+    match product {
+        ShownProduct::Fleet | ShownProduct::KubeFleetRolling | ShownProduct::CloudFoundry => {
+            (most / 5).max(1)
+        }
+        ShownProduct::ArgoCd | ShownProduct::KubeFleetStaged => 0,
     }
 }
 

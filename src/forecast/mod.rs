@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `fields` | the fields of the products' objects |
 //! | `status` | conversion of the product's exports to facts about each target |
+//! | `fleet_status`, `kubefleet_status` | the objects of Fleet and of KubeFleet |
 //! | `product` | the products, and where each one shows the start of a rollout |
 //! | `agents` | signs of life of agents, and snapshots |
 //! | `times` | the start of the rollout and the time of the export |
@@ -26,6 +27,8 @@ mod agreement;
 mod contradictions;
 mod draws;
 mod fields;
+mod fleet_status;
+mod kubefleet_status;
 mod messages;
 mod pace;
 mod product;
@@ -44,21 +47,22 @@ use crate::document::path::Path;
 use crate::document::problem::{LoadError, OrProblems, Problem, some_of};
 use crate::import::sources::Texts;
 use crate::results::{
-    ForecastEstimate, ForecastHold, ForecastNext, ForecastRecord, ForecastSpan, ForecastTime,
-    SeenCounts, ShownMessage, SlowTarget, StuckTarget,
+    BegunTarget, ForecastEstimate, ForecastHold, ForecastNext, ForecastRecord, ForecastSpan,
+    ForecastTime, SeenCounts, ShownMessage, SlowTarget, StuckTarget,
 };
 use crate::scenario::{Scenario, VariedExperiment};
 use crate::sim::{RolloutSoFar, SeenState, run_from};
 use crate::stats::{CensoredFit, prediction_interval, quantile_of_sorted, sorted};
 use crate::study::StudyError;
-use crate::units::{SimDuration, SimTime};
+use crate::units::SimTime;
+pub use agreement::MOST_GROUPS;
 use agreement::{LEAST_EFFECTIVE, LearntRollout};
 use contradictions::Judged;
 use draws::{DrawnRollout, PaceDraw};
 use product::ShownProduct;
 use status::ShownRollout;
 use stuck::StuckSince;
-use targets::{TargetPlaces, cluster_names, paused};
+use targets::{BegunSince, TargetPlaces, cluster_names, paused};
 use times::{RolloutTimes, rfc, since};
 
 /// The probability that the intervals cover.
@@ -97,6 +101,7 @@ pub struct Forecaster<'s> {
     draws: u32,
     seen: RolloutSoFar,
     messages: Vec<ShownMessage>,
+    begun: Vec<BegunSince>,
     stuck: Vec<StuckSince>,
     /// The product of the export. A hold of its rules at the present contradicts an active rollout.
     product: Option<ShownProduct>,
@@ -150,6 +155,7 @@ impl<'s> Forecaster<'s> {
             variant,
             draws: inputs.draws.max(2),
             messages: Vec::new(),
+            begun: places.begun(times),
             stuck: Vec::new(),
             product: shown.product,
             seen: RolloutSoFar {
@@ -175,7 +181,7 @@ impl<'s> Forecaster<'s> {
     fn judge(
         &mut self,
         places: &TargetPlaces<'_>,
-        heard: &[Option<SimTime>],
+        heard: &[Option<f64>],
         is_given: bool,
     ) -> OrProblems<()> {
         let Some(product) = self.product else {
@@ -305,6 +311,7 @@ impl<'s> Forecaster<'s> {
             next: None,
             slow: Vec::new(),
             failed: self.names_of(SeenState::Failed),
+            begun: self.begun_targets(),
             stuck: self.stuck_targets(),
             hold: None,
             shown: self.messages.clone(),
@@ -341,13 +348,25 @@ impl<'s> Forecaster<'s> {
         names
     }
 
+    /// Returns the targets that are updating or have failed, with their times.
+    fn begun_targets(&self) -> Vec<BegunTarget> {
+        let mut targets = Vec::new();
+        for begun in &self.begun {
+            targets.push(BegunTarget {
+                name: self.name(begun.target).to_owned(),
+                since: begun.since.map(|since| self.at(since.as_secs_f64())),
+            });
+        }
+        targets
+    }
+
     /// Returns the stuck targets with their times.
     fn stuck_targets(&self) -> Vec<StuckTarget> {
         let mut targets = Vec::new();
         for stuck in &self.stuck {
             targets.push(StuckTarget {
                 name: self.name(stuck.target).to_owned(),
-                since: self.at(stuck.since.as_secs_f64()),
+                since: self.at(stuck.since_s),
                 is_silent: stuck.is_silent,
             });
         }
@@ -405,9 +424,7 @@ impl<'s> Forecaster<'s> {
 
     /// Returns the time this many seconds after the release.
     fn at(&self, seconds: f64) -> ForecastTime {
-        let at = self
-            .released
-            .saturating_add(SimDuration::from_secs_f64(seconds).as_nanos() as i64);
+        let at = self.released.saturating_add((seconds * 1e9).round() as i64);
         ForecastTime {
             at: rfc(at),
             s: seconds,

@@ -10,6 +10,8 @@
 //! - the rest of each run is planned: a target is ready after its duration in the run times a ratio, which is drawn with
 //!   the uncertainty of its mean and the spread that the run lacks.
 //!
+//! If they do not differ, durations of waiting targets get half of that uncertainty, since learning is too sure.
+//!
 //! The check is made with the draws before learning, too, since learning can hide a wrong link behind another constant.
 //! In the same way, more failures than 95 % of the draws have mean that further targets fail with a probability drawn
 //! from Beta(failures + 1/2, finished + 1/2), which is Jeffreys' prior.
@@ -19,8 +21,8 @@
 
 use super::draws::PaceDraw;
 use crate::engine::{Stream, dist};
-use crate::sim::{PlannedRest, RolloutSoFar, SeenState, SeenTarget};
-use crate::stats::{CensoredFit, quantile_of_sorted, sorted};
+use crate::sim::{PlannedRest, RolloutSoFar, SeenState};
+use crate::stats::{CensoredFit, quantile_of_sorted, sorted, t_quantile};
 use crate::units::SimDuration;
 
 /// The share of draws on one side of the check at which the observation counts as different.
@@ -28,6 +30,10 @@ const UNUSUAL: f64 = 0.95;
 
 /// The least difference that is reported, as the logarithm of a ratio.
 const LEAST_LN_RATIO: f64 = 0.1;
+
+/// How much of the standard error of the ratio is added where the updates do not differ. Draws scatter by themselves;
+/// this covers that learning keeps too few of them.
+const LEARNING_ERROR: f64 = 0.5;
 
 /// Ratios are fitted in thousandths, because durations below 0.1 s count as 0.1 s in a fit.
 const THOUSAND: f64 = 1000.0;
@@ -39,6 +45,8 @@ pub(super) struct PaceRatio {
     pub(super) mu: f64,
     /// Standard error of the mean.
     pub(super) error: f64,
+    /// Spread of the ratios' logarithms.
+    sigma: f64,
     /// Spread of the observed durations' logarithms beyond that of the run's durations.
     pub(super) spread: f64,
     /// Number of finished updates behind the ratio.
@@ -65,6 +73,7 @@ impl PaceRatio {
         Some(Self {
             mu: ratio.mu - libm::log(THOUSAND),
             error: ratio.sigma / libm::sqrt(count as f64),
+            sigma: ratio.sigma,
             spread: libm::sqrt(beyond.max(0.0)),
             count,
         })
@@ -75,15 +84,10 @@ impl PaceRatio {
         0.5 * libm::erfc(-self.mu / self.error / std::f64::consts::SQRT_2)
     }
 
-    /// Draws the mean of the logarithms, from Student's distribution.
-    fn drawn_mu(self, stream: &mut Stream) -> f64 {
-        let mut squares = 0.0;
-        for _ in 0..self.count {
-            let z = normal(stream);
-            squares += z * z;
-        }
-        let scale = libm::sqrt(self.count as f64 / squares.max(0.05));
-        self.mu + self.error * scale * normal(stream)
+    /// Returns the deviation of the mean at this share of Student's distribution.
+    fn deviation(self, share: f64) -> f64 {
+        let degrees = self.count.saturating_sub(1).max(1) as u32;
+        self.error * t_quantile(share.clamp(1e-3, 1.0 - 1e-3), degrees).clamp(-6.0, 6.0)
     }
 }
 
@@ -121,20 +125,18 @@ impl Difference {
             expected_failures: unusual_failures(prior, seen),
         }
     }
-
-    /// Returns whether the observation differs from the draws.
-    pub(super) const fn is_some(&self) -> bool {
-        self.ratio.is_some() || self.expected_failures.is_some()
-    }
 }
 
 /// Returns the ratio of durations, if it is unusual in the draws.
 fn unusual_ratio(draws: &[PaceDraw]) -> Option<RatioEstimate> {
     let mut slower = 0.0;
     let mut ends = Vec::new();
-    for draw in draws {
-        let ratio = draw.ratio?;
-        slower += ratio.is_slower() / draws.len() as f64;
+    let ratios: Vec<PaceRatio> = draws.iter().filter_map(|draw| draw.ratio).collect();
+    if 2 * ratios.len() < draws.len() {
+        return None;
+    }
+    for ratio in &ratios {
+        slower += ratio.is_slower() / ratios.len() as f64;
         ends.extend([-1.0, 0.0, 1.0].map(|side| ratio.mu + side * ratio.error));
     }
     let ends = sorted(&ends);
@@ -166,56 +168,111 @@ fn count(seen: &RolloutSoFar, state: SeenState) -> usize {
     targets.filter(|target| target.state == state).count()
 }
 
+/// A draw's place in a sequence that fills the interval from 0 to 1 evenly, so that other seeds give nearly the same
+/// quantiles (Kronecker's sequence, with the golden ratio first).
+#[derive(Clone, Copy)]
+pub(super) struct EvenShares {
+    /// The number of the draw among all draws.
+    pub(super) number: u64,
+}
+
+impl EvenShares {
+    /// Returns the share of one dimension. `offset`: where the sequence begins.
+    fn share(self, dimension: u64, offset: f64) -> f64 {
+        const GOLDEN: f64 = 0.618_033_988_749_894_9;
+        const STEP: f64 = 0.754_877_666_246_692_7;
+        let step = GOLDEN + dimension as f64 * STEP;
+        (offset + self.number as f64 * step.fract()).fract()
+    }
+}
+
 /// Returns the rollout with a planned rest for each target that is not ready, in place of the run of this draw.
+/// `offsets`: the same random numbers for all draws.
 pub(super) fn planned(
     draw: &PaceDraw,
     seen: &RolloutSoFar,
     difference: &Difference,
-    stream: &mut Stream,
+    even: EvenShares,
+    (stream, offsets): (&mut Stream, &mut Stream),
 ) -> RolloutSoFar {
     let mut planned = seen.clone();
-    let mu = draw.ratio.map_or(0.0, |ratio| ratio.drawn_mu(stream));
+    let share_of_mean = even.share(0, dist::unit(offsets));
+    let mu = draw.ratio.map_or(0.0, |ratio| {
+        if difference.ratio.is_some() {
+            ratio.mu + ratio.deviation(share_of_mean)
+        } else {
+            LEARNING_ERROR * ratio.deviation(share_of_mean)
+        }
+    });
     let failing = failing_share(seen, difference, stream);
+    let mut updating = 0;
     for (at, target) in planned.targets.iter_mut().enumerate() {
-        let fails = dist::bernoulli(stream, failing);
-        let share = 1.0 - dist::unit(stream);
-        let is_waiting = target.state == SeenState::Waiting;
-        if is_waiting && fails {
-            target.rest = PlannedRest::Fails;
-        } else if difference.ratio.is_some() && (is_waiting || target.state == SeenState::Updating)
-        {
-            target.rest = rest(draw, at, target, TimedDraw { mu, share, seen });
+        let timed = TimedDraw { mu, seen };
+        if target.state == SeenState::Updating {
+            updating += 1;
+            let share = even.share(updating, dist::unit(offsets));
+            target.rest = if difference.ratio.is_some() {
+                rest_of_update(draw, at, share, timed)
+            } else {
+                PlannedRest::Longer(share)
+            };
+        } else if target.state == SeenState::Waiting {
+            target.rest = if dist::bernoulli(stream, failing) {
+                PlannedRest::Fails
+            } else {
+                whole_update(draw, at, difference, timed, stream)
+            };
         }
     }
     planned
 }
 
-/// Random numbers of the rest of one update.
+/// What the rests of a draw have in common.
 #[derive(Clone, Copy)]
 struct TimedDraw<'s> {
+    /// The logarithm of the ratio of durations.
     mu: f64,
-    share: f64,
     seen: &'s RolloutSoFar,
 }
 
-/// Returns the rest of the update of a target.
-fn rest(draw: &PaceDraw, at: usize, target: &SeenTarget, timed: TimedDraw<'_>) -> PlannedRest {
+/// Returns the rest of an update that is in progress.
+fn rest_of_update(draw: &PaceDraw, at: usize, share: f64, timed: TimedDraw<'_>) -> PlannedRest {
     let (Some(own), Some(ratio)) = (draw.own_s[at], draw.ratio) else {
-        return PlannedRest::Simulated;
+        return PlannedRest::Longer(share);
     };
     let fit = CensoredFit {
         mu: libm::log(own.max(0.1)) + timed.mu,
-        sigma: ratio.spread.max(0.02),
+        sigma: ratio.sigma.max(ratio.spread),
     };
-    let told_s = target.instructed.map(|at| at.as_secs_f64());
+    let told = timed.seen.targets[at].instructed;
+    let told_s = told.map(|told| told.as_secs_f64());
     let told_s = told_s.or(draw.end.instructed_s[at]);
     let now_s = timed.seen.now.as_secs_f64();
-    let elapsed = match (target.state, told_s) {
-        (SeenState::Updating, Some(told)) => (now_s - told).max(0.0),
-        _ => 0.0,
+    let elapsed = told_s.map_or(0.0, |told| (now_s - told).max(0.0));
+    takes(fit.beyond(elapsed, 1.0 - share))
+}
+
+/// Returns the whole update of a waiting target.
+fn whole_update(
+    draw: &PaceDraw,
+    at: usize,
+    difference: &Difference,
+    timed: TimedDraw<'_>,
+    stream: &mut Stream,
+) -> PlannedRest {
+    let (Some(own), Some(ratio)) = (draw.own_s[at], draw.ratio) else {
+        return PlannedRest::Simulated;
     };
-    let takes = fit.beyond(elapsed, timed.share).clamp(1e-3, 1e8);
-    PlannedRest::Takes(SimDuration::from_secs_f64(takes))
+    let spread = if difference.ratio.is_some() {
+        ratio.spread
+    } else {
+        0.0
+    };
+    takes(own * libm::exp(timed.mu + spread * normal(stream)))
+}
+
+fn takes(seconds: f64) -> PlannedRest {
+    PlannedRest::Takes(SimDuration::from_secs_f64(seconds.clamp(1e-3, 1e8)))
 }
 
 /// Draws the probability that a further target fails; 0 if the failures so far are usual.

@@ -30,32 +30,17 @@ use itertools::Itertools;
 use serde::Deserialize;
 
 use super::fields::{
-    DeploymentStatus, InstanceStats, KindMark, ManagedObject, ShownCondition, ShownDeployment,
-    ShownObject, ShownSpec, StageCluster,
+    DeploymentStatus, InstanceStats, KindMark, ShownCondition, ShownDeployment, ShownObject,
 };
 use super::messages;
 use super::product::{ShownProduct, group_of};
 use crate::calibrate::time::{Nanos, Stamp, rfc3339};
-use crate::document::problem::{OrProblems, Problem, Source, any_of, some_of};
+use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::scenario::import::objects::{ExportObject, objects};
 use crate::sim::SeenState;
 
 /// The command that exports such objects.
 pub(super) const COMMAND: &str = "kubectl get bundledeployments -A -o json";
-
-/// The name prefix of the bundles of Fleet's own agents, one for each cluster.
-const OF_AGENT: &str = "fleet-agent-";
-
-/// The states of a BundleDeployment.
-const STATES: [&str; 7] = [
-    "Ready",
-    "NotReady",
-    "WaitApplied",
-    "ErrApplied",
-    "OutOfSync",
-    "Pending",
-    "Modified",
-];
 
 /// Half a second in nanoseconds.
 const HALF_A_SECOND: Nanos = 500_000_000;
@@ -73,6 +58,8 @@ pub(super) struct ShownTarget {
     pub(super) ready: Option<Nanos>,
     /// The time in seconds since the target became ready, if the product shows this duration instead of a time.
     pub(super) uptime: Option<f64>,
+    /// The time of the last change of the target's state, if known.
+    pub(super) since: Option<Nanos>,
     /// Whether the target's agent has not answered the instruction.
     pub(super) is_unanswered: bool,
     /// Whether the target is paused, so that the product does not update it until a person resumes it.
@@ -105,11 +92,11 @@ pub(super) struct ShownRollout {
     /// The problem to report if the product shows the rollout as complete but a target is not ready.
     pub(super) over: Option<Problem>,
     /// The oldest time at which Fleet staged the release for a waiting cluster.
-    staged: Option<Nanos>,
+    pub(super) staged: Option<Nanos>,
     /// The problem with the first object that should list targets but has none.
     empty: Option<Problem>,
     /// Fleet's bundles, except those of its own agents.
-    bundles: BTreeSet<String>,
+    pub(super) bundles: BTreeSet<String>,
 }
 
 /// Reads the objects of all exports.
@@ -165,15 +152,15 @@ fn no_rollout(file: &str, other_kinds: Vec<String>) -> Problem {
 
 /// The conditions of an object, or of a part of an object.
 #[derive(Clone, Copy)]
-struct ShownConditions<'c> {
+pub(super) struct ShownConditions<'c> {
     /// The path of the conditions' field.
-    field: &'c str,
-    conditions: &'c [ShownCondition],
+    pub(super) field: &'c str,
+    pub(super) conditions: &'c [ShownCondition],
 }
 
 impl<'c> ShownConditions<'c> {
     /// Returns the conditions of an object's status.
-    fn of(object: &'c ShownObject) -> Self {
+    pub(super) fn of(object: &'c ShownObject) -> Self {
         Self {
             field: "status.conditions",
             conditions: &object.status.conditions,
@@ -181,7 +168,7 @@ impl<'c> ShownConditions<'c> {
     }
 
     /// Returns the index of the condition with this type, if it has this status.
-    fn position(self, kind: &str, status: &str) -> Option<usize> {
+    pub(super) fn position(self, kind: &str, status: &str) -> Option<usize> {
         self.conditions
             .iter()
             .position(|condition| condition.kind == kind && condition.status == status)
@@ -190,14 +177,14 @@ impl<'c> ShownConditions<'c> {
 
 /// A condition that has the requested status.
 #[derive(Clone, Copy)]
-struct ShownSince {
+pub(super) struct ShownSince {
     /// The time of the last change to this status, if known.
-    at: Option<Nanos>,
+    pub(super) at: Option<Nanos>,
 }
 
 impl ShownSince {
     /// Returns the time of a condition's last change. `None`: there is no condition, or no time.
-    fn time(since: Option<Self>) -> Option<Nanos> {
+    pub(super) fn time(since: Option<Self>) -> Option<Nanos> {
         since?.at
     }
 }
@@ -291,7 +278,7 @@ impl ShownRollout {
     }
 
     /// Returns when a condition changed to a status. `None`: it does not have that status.
-    fn since(
+    pub(super) fn since(
         &mut self,
         object: &ExportObject<'_>,
         shown: ShownConditions<'_>,
@@ -312,7 +299,7 @@ impl ShownRollout {
     }
 
     /// Adds a time in an object at which the rollout had already begun.
-    fn began_by(&mut self, time: Option<Nanos>) {
+    pub(super) fn began_by(&mut self, time: Option<Nanos>) {
         self.released = match (self.released, time) {
             (Some(known), Some(time)) => Some(known.min(time)),
             (known, time) => known.or(time),
@@ -320,108 +307,17 @@ impl ShownRollout {
     }
 
     /// Records a problem if an object that must list targets of the rollout lists none.
-    fn expect_targets(&mut self, object: &ExportObject<'_>, count: usize, field: &str, help: &str) {
+    pub(super) fn expect_targets(
+        &mut self,
+        object: &ExportObject<'_>,
+        count: usize,
+        field: &str,
+        help: &str,
+    ) {
         if count == 0 && self.empty.is_none() {
             let message = format!("`{field}` is empty; it must list the targets of the rollout");
             self.empty = Some(object.problem(field, message).with_help(help.to_owned()));
         }
-    }
-
-    /// Adds a Bundle. The rollout starts at the last write of the Bundle's specification; `kubectl
-    /// --show-managed-fields` prints its time.
-    fn bundle(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let read: ManagedObject = object.read()?;
-        if read.metadata.name.starts_with(OF_AGENT) {
-            return Ok(());
-        }
-        if *read.spec.paused {
-            let help =
-                "resume it, with `paused: false` in the GitRepo or the Bundle, and export again";
-            return Err(refused(
-                object,
-                "spec.paused",
-                "the bundle is paused, so no other cluster is updated",
-                help,
-            ));
-        }
-        for (at, field) in read.metadata.managed_fields.iter().enumerate() {
-            if field.fields.get("f:spec").is_some() {
-                let name = format!("metadata.managedFields[{at}].time");
-                let written = self.time(object, &name, field.time.as_deref())?;
-                self.released = self.released.max(written);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds a BundleDeployment, whose cluster is a target.
-    fn bundle_deployment(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let read: ShownObject = object.read()?;
-        self.product = Some(ShownProduct::Fleet);
-        let label = read.metadata.labels.get("fleet.cattle.io/cluster");
-        let Some(name) = label.cloned() else {
-            return Err(refused(
-                object,
-                "metadata.labels",
-                "the label `fleet.cattle.io/cluster` is missing",
-                &format!("export it with its labels: `{COMMAND}`"),
-            ));
-        };
-        if let Some(bundle) = read.metadata.labels.get("fleet.cattle.io/bundle-name") {
-            if bundle.starts_with(OF_AGENT) {
-                return Ok(());
-            }
-            self.bundles.insert(bundle.clone());
-        }
-        let since = self.since(object, ShownConditions::of(&read), "Ready", "True")?;
-        let state = state_of_deployment(&read);
-        let ready = if state == SeenState::Ready {
-            ShownSince::time(since)
-        } else {
-            None
-        };
-        let is_paused = *read.spec.paused;
-        known_display(object, &read)?;
-        let written = self.deployment_written(object)?;
-        if state == SeenState::Waiting {
-            self.staged_by(written);
-        }
-        let is_unanswered =
-            state == SeenState::Updating && read.status.applied != read.spec.deployment;
-        self.targets.push(ShownTarget {
-            name,
-            state,
-            instructed: written.filter(|_| state != SeenState::Waiting),
-            ready,
-            is_unanswered,
-            is_paused,
-            message: messages::of_bundle_deployment(&read),
-            ..ShownTarget::default()
-        });
-        Ok(())
-    }
-
-    /// Returns when the bundle controller last wrote the ids of a BundleDeployment. `None`: the export has no managed
-    /// fields. It writes `stagedDeploymentID` at the release and `deploymentID` when it instructs the cluster.
-    fn deployment_written(&mut self, object: &ExportObject<'_>) -> OrProblems<Option<Nanos>> {
-        let read: ManagedObject = object.read()?;
-        let mut written = None;
-        for (at, field) in read.metadata.managed_fields.iter().enumerate() {
-            let spec = field.fields.get("f:spec");
-            if spec.is_some_and(|spec| spec.get("f:stagedDeploymentID").is_some()) {
-                let name = format!("metadata.managedFields[{at}].time");
-                written = written.max(self.time(object, &name, field.time.as_deref())?);
-            }
-        }
-        Ok(written)
-    }
-
-    /// Adds the time at which the release was staged for a waiting cluster. It is the start if no Bundle shows one.
-    fn staged_by(&mut self, written: Option<Nanos>) {
-        self.staged = match (self.staged, written) {
-            (Some(known), Some(time)) => Some(known.min(time)),
-            (known, time) => known.or(time),
-        };
     }
 
     /// Returns when the first target was instructed, among those that are not ready.
@@ -470,6 +366,7 @@ impl ShownRollout {
                     target.state = SeenState::Updating;
                     target.is_unanswered = row.status == "Pending";
                     target.instructed = since;
+                    target.since = since;
                 }
                 "Healthy" => {
                     target.state = SeenState::Ready;
@@ -501,136 +398,6 @@ impl ShownRollout {
             let since = self.since(object, shown, "RolloutProgressing", "True")?;
             self.began_by(ShownSince::time(since));
         }
-        Ok(())
-    }
-
-    /// Adds the clusters of all stages of an update run.
-    fn staged_run(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let read: ShownObject = object.read()?;
-        self.run_goes_on(object, &read)?;
-        self.released = self.time(
-            object,
-            "metadata.creationTimestamp",
-            read.metadata.creation_timestamp.as_deref(),
-        )?;
-        self.product = Some(ShownProduct::KubeFleetStaged);
-        let mut first_stage = None;
-        for (nth, stage) in read.status.stages_status.iter().enumerate() {
-            let field = format!("status.stagesStatus[{nth}].startTime");
-            let started = self.time(object, &field, stage.start_time.as_deref())?;
-            // A task before the stage is a part of the rollout; a late `state: Run` is not.
-            first_stage = first_stage.or(started.filter(|_| !stage.has_task_before()));
-        }
-        self.released = first_stage.or(self.released);
-        let clusters = read
-            .status
-            .stages_status
-            .iter()
-            .map(|stage| stage.clusters.len())
-            .sum();
-        let help = "export the update run again when it is initialized";
-        self.expect_targets(object, clusters, "status.stagesStatus", help);
-        for (nth, stage) in read.status.stages_status.iter().enumerate() {
-            for (at, cluster) in stage.clusters.iter().enumerate() {
-                let field = format!("status.stagesStatus[{nth}].clusters[{at}].conditions");
-                let target = self.cluster_of_stage(object, &field, cluster)?;
-                self.targets.push(target);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds a cluster in a stage of an update run. `field`: the path of the cluster's conditions.
-    fn cluster_of_stage(
-        &mut self,
-        object: &ExportObject<'_>,
-        field: &str,
-        cluster: &StageCluster,
-    ) -> OrProblems<ShownTarget> {
-        let conditions = ShownConditions {
-            field,
-            conditions: &cluster.conditions,
-        };
-        let started = self.since(object, conditions, "Started", "True")?;
-        let succeeded = self.since(object, conditions, "Succeeded", "True")?;
-        let failed = self.since(object, conditions, "Succeeded", "False")?;
-        let state = if succeeded.is_some() {
-            SeenState::Ready
-        } else if failed.is_some() {
-            SeenState::Failed
-        } else if started.is_some() {
-            SeenState::Updating
-        } else {
-            SeenState::Waiting
-        };
-        Ok(ShownTarget {
-            name: cluster.cluster_name.clone(),
-            state,
-            instructed: ShownSince::time(started),
-            ready: ShownSince::time(succeeded),
-            message: messages::of_stage_cluster(&cluster.conditions),
-            ..ShownTarget::default()
-        })
-    }
-
-    /// Rejects an update run that has failed, because a failure is final, or whose state is not `Run`.
-    fn run_goes_on(&mut self, object: &ExportObject<'_>, run: &ShownObject) -> OrProblems<()> {
-        let another = "create another update run, and export that";
-        let failed = final_condition(run, "Succeeded", "False");
-        let failed = failed.or_else(|| final_condition(run, "Initialized", "False"));
-        if let Some(condition) = failed {
-            return Err(refused(
-                object,
-                &condition.field,
-                &condition.message,
-                another,
-            ));
-        }
-        self.over = final_condition(run, "Succeeded", "True").map(|condition| {
-            let message = condition.message + ", but not all of its clusters are ready";
-            object.problem(&condition.field, message).with_help(another)
-        });
-        let state = run.spec.state.as_deref().unwrap_or("Run");
-        if state == "Run" || self.over.is_some() {
-            return Ok(());
-        }
-        let message =
-            format!("the state of the update run is `{state}`, so no other cluster is updated");
-        Err(refused(
-            object,
-            "spec.state",
-            &message,
-            "set `spec.state: Run`, and export again",
-        ))
-    }
-
-    /// Adds a binding, whose cluster is a target.
-    fn binding(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let read: ShownObject = object.read()?;
-        self.product = Some(ShownProduct::KubeFleetRolling);
-        let conditions = ShownConditions::of(&read);
-        let waits = self.since(object, conditions, "RolloutStarted", "False")?;
-        let started = self.since(object, conditions, "RolloutStarted", "True")?;
-        let available = self.since(object, conditions, "Available", "True")?;
-        let state = if started.is_none() {
-            SeenState::Waiting
-        } else if available.is_some() {
-            SeenState::Ready
-        } else {
-            SeenState::Updating
-        };
-        self.began_by(ShownSince::time(waits));
-        let is_applied = conditions.position("Applied", "True").is_some();
-        let is_unanswered = state == SeenState::Updating && !is_applied;
-        self.targets.push(ShownTarget {
-            is_unanswered,
-            name: read.spec.target_cluster.clone(),
-            state,
-            instructed: ShownSince::time(started),
-            ready: ShownSince::time(available),
-            message: messages::of_binding(&read.status.conditions),
-            ..ShownTarget::default()
-        });
         Ok(())
     }
 
@@ -715,66 +482,13 @@ fn is_of(mark: &KindMark, group: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Rejects a state that is none of Fleet's (`BundleState` in `pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go` of
-/// rancher/fleet at 3b2c622), because its meaning for the rollout is unknown.
-fn known_display(object: &ExportObject<'_>, read: &ShownObject) -> OrProblems<()> {
-    let state = read.status.display.state.as_str();
-    if state.is_empty() || STATES.contains(&state) {
-        return Ok(());
-    }
-    let message = format!("unknown state `{state}`");
-    let help = format!(
-        "a BundleDeployment of a known version of Fleet is {}",
-        any_of(&STATES)
-    );
-    Err(refused(object, "status.display.state", &message, &help))
-}
-
-/// Returns the progress of the update in a BundleDeployment.
-fn state_of_deployment(read: &ShownObject) -> SeenState {
-    let ShownSpec {
-        deployment, staged, ..
-    } = &*read.spec;
-    let status = &read.status;
-    let is_applied = status.applied.is_some() && status.applied == *deployment;
-    if deployment.is_none() || (staged.is_some() && staged != deployment) {
-        SeenState::Waiting
-    } else if is_applied && status.ready {
-        SeenState::Ready
-    } else if status.display.state == "ErrApplied" || is_applied && has_ended(read) {
-        SeenState::Failed
-    } else {
-        SeenState::Updating
-    }
-}
-
-/// Returns whether Fleet has given up the apply of a BundleDeployment: the id counts as applied, and `Installed` is
-/// False (`deployErrToStatus` in `internal/cmd/agent/deployer/deployer.go` of rancher/fleet at 3b2c622).
-fn has_ended(read: &ShownObject) -> bool {
-    let conditions = ShownConditions::of(read);
-    conditions.position("Installed", "False").is_some()
-}
-
-/// A condition that ends an update run.
-struct FinalCondition {
-    /// The path of the condition's status.
-    field: String,
-    message: String,
-}
-
-/// Returns the condition that ends an update run, if it has this status.
-fn final_condition(run: &ShownObject, kind: &str, status: &str) -> Option<FinalCondition> {
-    let place = ShownConditions::of(run).position(kind, status)?;
-    let reason = run.status.conditions[place].reason.as_deref();
-    let reason = reason.unwrap_or("no reason");
-    Some(FinalCondition {
-        field: format!("status.conditions[{place}].status"),
-        message: format!("the update run is over: {kind} is {status} ({reason})"),
-    })
-}
-
 /// Returns the problem with an object whose rollout is not in progress, at one of the object's fields.
-fn refused(object: &ExportObject<'_>, field: &str, message: &str, help: &str) -> Vec<Problem> {
+pub(super) fn refused(
+    object: &ExportObject<'_>,
+    field: &str,
+    message: &str,
+    help: &str,
+) -> Vec<Problem> {
     let problem = object.problem(field, message.to_owned());
     vec![problem.with_help(help.to_owned())]
 }

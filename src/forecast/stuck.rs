@@ -15,10 +15,10 @@ use super::status::ShownTarget;
 use super::targets::TargetPlaces;
 use crate::sim::{Continuation, RolloutSoFar, SeenState};
 use crate::stats::CensoredFit;
-use crate::units::{SimDuration, SimTime};
+use crate::units::SimTime;
 
-/// An agent that was not heard for this long is silent.
-const SILENT: SimDuration = SimDuration::from_secs(3600);
+/// An agent that was not heard for this long is silent, in seconds.
+const SILENT_S: f64 = 3600.0;
 
 /// The least number of finished updates that show how long an update takes.
 const LEAST_FINISHED: usize = 3;
@@ -34,7 +34,8 @@ const LEAST_TIMES: f64 = 3.0;
 pub(super) struct StuckSince {
     /// The index of the target.
     pub(super) target: usize,
-    pub(super) since: SimTime,
+    /// Since when, in seconds from the release, which are negative before it.
+    pub(super) since_s: f64,
     /// Whether the agent is silent; otherwise the update takes far longer than the others.
     pub(super) is_silent: bool,
 }
@@ -44,7 +45,7 @@ pub(super) fn stuck(
     seen: &RolloutSoFar,
     probe: &Continuation,
     places: &TargetPlaces<'_>,
-    heard: &[Option<SimTime>],
+    heard: &[Option<f64>],
 ) -> Vec<StuckSince> {
     let longest = FinishedUpdates::of(seen, probe);
     let mut stuck = Vec::new();
@@ -53,21 +54,23 @@ pub(super) fn stuck(
         let is_open = is_updating || of_target.state == SeenState::Waiting;
         let told = of_target.instructed.or(probe.instructed[target]);
         let told = told.filter(|told| is_updating && *told <= seen.now);
+        let told = told.map(SimTime::as_secs_f64);
+        let now = seen.now.as_secs_f64();
         let shown = places.shown(target);
         let unanswered = told.filter(|_| shown.is_some_and(is_unanswered));
         let silent = heard[target].filter(|_| is_open).or(unanswered);
-        if let Some(since) = silent.filter(|since| seen.now.saturating_since(*since) >= SILENT) {
+        if let Some(since_s) = silent.filter(|since| now - since >= SILENT_S) {
             stuck.push(StuckSince {
                 target,
-                since,
+                since_s,
                 is_silent: true,
             });
-        } else if let (Some(since), Some(longest)) = (told, longest)
-            && longest.are_exceeded_by(seen.now.saturating_since(since).as_secs_f64())
+        } else if let (Some(since_s), Some(longest)) = (told, longest)
+            && longest.are_exceeded_by(now - since_s)
         {
             stuck.push(StuckSince {
                 target,
-                since,
+                since_s,
                 is_silent: false,
             });
         }

@@ -2,6 +2,7 @@
 
 use super::status::{ShownRollout, ShownTarget};
 use super::times::{RolloutTimes, since};
+use crate::calibrate::time::seconds_between;
 use crate::scenario::Scenario;
 use crate::sim::{SeenState, SeenTarget};
 use crate::units::SimTime;
@@ -65,6 +66,22 @@ impl<'s> TargetPlaces<'s> {
         self.shown.iter().map(Option::is_some).collect()
     }
 
+    /// Returns the targets that are updating or have failed.
+    pub(super) fn begun(&self, times: RolloutTimes) -> Vec<BegunSince> {
+        let mut begun = Vec::new();
+        for (target, shown) in self.shown.iter().enumerate() {
+            let Some(shown) = shown else { continue };
+            if matches!(shown.state, SeenState::Updating | SeenState::Failed) {
+                let changed = shown.since.filter(|at| *at >= times.released);
+                begun.push(BegunSince {
+                    target,
+                    since: changed.map(|at| since(times.released, at)),
+                });
+            }
+        }
+        begun
+    }
+
     /// Returns the observed state of each target of the fleet. Targets that the export does not show are waiting.
     pub(super) fn seen(&self, times: RolloutTimes) -> Vec<SeenTarget> {
         let mut seen = Vec::with_capacity(self.shown.len());
@@ -75,6 +92,15 @@ impl<'s> TargetPlaces<'s> {
     }
 }
 
+/// A target that is updating or has failed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BegunSince {
+    /// The index of the target.
+    pub(super) target: usize,
+    /// The time of the last change of its state, since the release, if known.
+    pub(super) since: Option<SimTime>,
+}
+
 /// Returns the index of the cluster that a target or an agent belongs to.
 fn place_in(shown: &ShownRollout, name: &str, names: &[&str]) -> Option<usize> {
     if shown.is_numbered {
@@ -83,17 +109,13 @@ fn place_in(shown: &ShownRollout, name: &str, names: &[&str]) -> Option<usize> {
     place_of(name, names)
 }
 
-/// Returns when the agent of each cluster was last heard, as time since the release. `None`: the export does not show
-/// it.
-pub(super) fn heard(
-    shown: &ShownRollout,
-    names: &[&str],
-    times: RolloutTimes,
-) -> Vec<Option<SimTime>> {
+/// Returns when the agent of each cluster was last heard, in seconds from the release, which are negative before it.
+/// `None`: the export does not show it.
+pub(super) fn heard(shown: &ShownRollout, names: &[&str], times: RolloutTimes) -> Vec<Option<f64>> {
     let mut heard = vec![None; names.len()];
     for (name, at) in &shown.heard {
         if let Some(place) = place_of(name, names) {
-            heard[place] = Some(since(times.released, *at));
+            heard[place] = Some(seconds_between(times.released, *at));
         }
     }
     heard

@@ -72,6 +72,8 @@ pub enum PlannedRest {
     /// The run simulates it.
     #[default]
     Simulated,
+    /// The run simulates it, and an update that is too early in the run takes longer than this share of the longer ones.
+    Longer(f64),
     /// The target is ready this long after its instruction, in place of the simulated time.
     Takes(SimDuration),
     /// The target's update fails permanently.
@@ -298,7 +300,7 @@ impl Past<'_> {
         }
         let is_own = target.own_ready.is_none();
         target.own_ready.get_or_insert(now);
-        if seen.rest != PlannedRest::Simulated {
+        if matches!(seen.rest, PlannedRest::Takes(_) | PlannedRest::Fails) {
             return true;
         }
         match seen.state {
@@ -341,7 +343,10 @@ impl Past<'_> {
         }
         let fit = self.fit;
         let key = EntityKey::of("update in progress").part(u64::from(cluster.0));
-        let share = 1.0 - dist::unit(&mut self.streams.stream(key, "rest"));
+        let share = match self.seen.targets[at].rest {
+            PlannedRest::Longer(share) => 1.0 - share,
+            _ => 1.0 - dist::unit(&mut self.streams.stream(key, "rest")),
+        };
         let whole = fit.map_or(elapsed, |fit| fit.beyond(elapsed, share));
         // A report at exactly this instant would count as observed, so it comes later.
         SimDuration::from_secs_f64((whole - elapsed).clamp(1e-3, 1e8))

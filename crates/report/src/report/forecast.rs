@@ -192,7 +192,9 @@ fn basis(forecast: &ForecastRecord) -> String {
         let target = &forecast.target;
         format!("No {target} has finished, so this is the unconditioned forecast of {draws} draws.")
     };
-    if forecast.disagreement > AGREEMENT {
+    if forecast.disagreement >= 1.0 {
+        text += " With another seed, an end may be before the horizon or never; --draws adds more.";
+    } else if forecast.disagreement > AGREEMENT {
         _ = write!(
             text,
             " Another seed may move an end by {} of the interval; --draws adds more.",
@@ -272,8 +274,9 @@ fn shown(forecast: &ForecastRecord) -> Vec<String> {
     groups.truncate(MOST_MESSAGES);
     let mut lines = Vec::new();
     for (message, names) in groups {
+        let since = first_since(forecast, &names);
         let names = some_of(&quoted(names));
-        lines.push(format!("The product shows for {names}: {message}"));
+        lines.push(format!("The product shows for {names}{since}: {message}"));
     }
     if more > 0 {
         lines.push(format!(
@@ -282,6 +285,22 @@ fn shown(forecast: &ForecastRecord) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// ` since 14:02:11`: the first time since when targets are updating or have failed, if the product shows one.
+fn first_since(forecast: &ForecastRecord, names: &[&str]) -> String {
+    let mut first: Option<&ForecastTime> = None;
+    for begun in &forecast.begun {
+        if let Some(since) = &begun.since
+            && names.contains(&begun.name.as_str())
+            && first.is_none_or(|first| since.s < first.s)
+        {
+            first = Some(since);
+        }
+    }
+    first.map_or_else(String::new, |since| {
+        format!(" since {} UTC", clock(since, &forecast.now))
+    })
 }
 
 fn done(forecast: &ForecastRecord) -> String {

@@ -40,6 +40,8 @@ pub struct ForecastRecord {
     pub slow: Vec<SlowTarget>,
     /// The names of the failed targets.
     pub failed: Vec<String>,
+    /// The targets that are updating or have failed.
+    pub begun: Vec<BegunTarget>,
     /// The targets that may come back or stay away.
     pub stuck: Vec<StuckTarget>,
     /// The observed durations of updates as a ratio to those of the draws. `None`: they do not differ.
@@ -112,6 +114,15 @@ pub struct SlowTarget {
     pub for_s: f64,
     /// The share of updates that had finished, or were expected to finish, in less time.
     pub longer_than: f64,
+}
+
+/// A target that is updating or has failed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BegunTarget {
+    /// The name of the target.
+    pub name: String,
+    /// Since when, if the product shows it.
+    pub since: Option<ForecastTime>,
 }
 
 /// A target that may come back or stay away.
