@@ -19,7 +19,7 @@ use crate::study::{StudyError, in_order};
 pub const MOST_GROUPS: u32 = 12;
 
 /// Number of groups after which two seeds need not agree any more.
-const GROUPS_TO_AGREE: u32 = 4;
+const GROUPS_TO_AGREE: u32 = 6;
 
 /// The least number of different draws that a forecast may be based on.
 pub(super) const LEAST_EFFECTIVE: f64 = 20.0;
@@ -69,7 +69,7 @@ impl DrawnRollout<'_> {
             };
             let group = of_group.learnt(run_done)?;
             if number == 0 {
-                learnt.difference = Difference::of(&group.prior, &group.learnt, self.seen);
+                learnt.difference = Difference::of(self.stated, &group, self.seen);
             }
             of_group.add(group, &mut learnt, run_done)?;
             learnt.disagreement = disagreement(&learnt);

@@ -19,6 +19,7 @@ use crate::document::problem::{OrProblems, Problem, some_of};
 use crate::results::ClusterRow;
 use crate::scenario::VariedExperiment;
 use crate::sim::{Continuation, RolloutSoFar, SeenState};
+use crate::units::SimTime;
 
 /// Tolerance between a given start and what the export shows, in seconds.
 const START_TOLERANCE_S: f64 = 120.0;
@@ -132,8 +133,7 @@ impl Judged<'_> {
 
     /// Rejects a given start after which the first target was instructed far later than in the probe.
     pub(super) fn begins_in_time(&self, probe: &Continuation, file: &str) -> OrProblems<()> {
-        let targets = self.seen.targets.iter();
-        let Some(first) = targets.filter_map(|target| target.instructed).min() else {
+        let Some(first) = self.first_instructed() else {
             return Ok(());
         };
         let rows = probe.record.clusters.iter();
@@ -151,6 +151,19 @@ impl Judged<'_> {
         );
         let problem = Problem::of_file(file, message);
         Err(vec![problem.with_help(self.product.start_help())])
+    }
+
+    /// Returns the first instruction. `None`: the export does not show all of them, so an earlier one may be hidden.
+    fn first_instructed(&self) -> Option<SimTime> {
+        let mut first: Option<SimTime> = None;
+        for target in &self.seen.targets {
+            if target.state == SeenState::Waiting {
+                continue;
+            }
+            let at = target.instructed?;
+            first = Some(first.map_or(at, |first| first.min(at)));
+        }
+        first
     }
 
     /// Returns a problem at a field of the strategy, or at the strategy if it has no such field.

@@ -107,6 +107,8 @@ pub(super) struct DrawnRollout<'s> {
     pub(super) varied: &'s VariedExperiment,
     pub(super) variant: usize,
     pub(super) seen: &'s RolloutSoFar,
+    /// Observed durations as a ratio to those of the run with the experiment's own values.
+    pub(super) stated: Option<PaceRatio>,
     /// Number of draws of a group.
     pub(super) draws: u32,
     /// The number of the group, which has its own random numbers.
@@ -235,12 +237,11 @@ impl DrawnRollout<'_> {
         run_done: &(impl Fn() + Sync),
     ) -> Result<PaceDraw, StudyError> {
         let run = self.run_of(replicate, &shares, self.seen)?;
-        let compared = compared(&run, self.seen);
         let draw = PaceDraw {
             replicate,
             shares,
             weight: likelihood(&run, self.seen),
-            ratio: PaceRatio::of(&compared),
+            ratio: ratio(&run, self.seen),
             own_s: own_s(&run, self.seen),
             failures: failures(&run, self.seen),
             end: end(&run, self.seen),
@@ -363,6 +364,11 @@ fn own_durations(run: &Continuation, seen: &RolloutSoFar) -> Vec<(f64, bool)> {
         durations.push((ended_s - began.as_secs_f64(), own.is_some()));
     }
     durations
+}
+
+/// Returns the observed durations as a ratio to those of a run.
+pub(super) fn ratio(run: &Continuation, seen: &RolloutSoFar) -> Option<PaceRatio> {
+    PaceRatio::of(&compared(run, seen))
 }
 
 /// Returns the observed updates, each with its duration in a run.

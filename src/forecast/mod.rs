@@ -15,6 +15,7 @@
 //! | `repeated` | the messages that a forecast repeats |
 //! | `draws` | draws of the constants that fit the observed updates, each with its run to the end |
 //! | `pace` | the check of the observed updates against the draws |
+//! | `summary` | what is next, and which updates are slow |
 //! | `agreement` | as many draws as two seeds need to agree |
 //!
 //! In [`sim::run_from`](crate::sim::run_from) the product's rules follow the observed state, and continue from there.
@@ -35,11 +36,10 @@ mod product;
 mod repeated;
 mod status;
 mod stuck;
+mod summary;
 mod targets;
 mod times;
 
-use std::cmp::Ordering;
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::calibrate::time::Nanos;
@@ -47,18 +47,19 @@ use crate::document::path::Path;
 use crate::document::problem::{LoadError, OrProblems, Problem, some_of};
 use crate::import::sources::Texts;
 use crate::results::{
-    BegunTarget, ForecastEstimate, ForecastHold, ForecastNext, ForecastRecord, ForecastSpan,
-    ForecastTime, SeenCounts, ShownMessage, SlowTarget, StuckTarget,
+    BegunTarget, ForecastEstimate, ForecastHold, ForecastRecord, ForecastSpan, ForecastTime,
+    SeenCounts, ShownMessage, StuckTarget,
 };
 use crate::scenario::{Scenario, VariedExperiment};
 use crate::sim::{RolloutSoFar, SeenState, run_from};
-use crate::stats::{CensoredFit, prediction_interval, quantile_of_sorted, sorted};
+use crate::stats::{prediction_interval, quantile_of_sorted};
 use crate::study::StudyError;
 use crate::units::SimTime;
 pub use agreement::MOST_GROUPS;
 use agreement::{LEAST_EFFECTIVE, LearntRollout};
 use contradictions::Judged;
 use draws::{DrawnRollout, PaceDraw};
+use pace::PaceRatio;
 use product::ShownProduct;
 use status::ShownRollout;
 use stuck::StuckSince;
@@ -74,9 +75,6 @@ const MOST_STATUS_BYTES: u64 = 500_000_000;
 
 /// The rule of KubeFleet's hold after the end of all update runs.
 const RUNS_ENDED: &str = "resourceSnapshotIndex";
-
-/// Maximum number of targets that are listed as slow.
-const MOST_SLOW: usize = 5;
 
 /// The inputs of a forecast.
 #[derive(Clone, Debug)]
@@ -102,6 +100,8 @@ pub struct Forecaster<'s> {
     seen: RolloutSoFar,
     messages: Vec<ShownMessage>,
     begun: Vec<BegunSince>,
+    /// Observed durations as a ratio to those of the run with the experiment's own values.
+    stated: Option<PaceRatio>,
     stuck: Vec<StuckSince>,
     /// The product of the export. A hold of its rules at the present contradicts an active rollout.
     product: Option<ShownProduct>,
@@ -156,6 +156,7 @@ impl<'s> Forecaster<'s> {
             draws: inputs.draws.max(2),
             messages: Vec::new(),
             begun: places.begun(times),
+            stated: None,
             stuck: Vec::new(),
             product: shown.product,
             seen: RolloutSoFar {
@@ -210,6 +211,7 @@ impl<'s> Forecaster<'s> {
         for stuck in &self.stuck {
             self.seen.targets[stuck.target].is_stuck = true;
         }
+        self.stated = draws::ratio(&probe, &self.seen);
         Ok(())
     }
 
@@ -229,6 +231,7 @@ impl<'s> Forecaster<'s> {
             varied: self.varied,
             variant: self.variant,
             seen: &self.seen,
+            stated: self.stated,
             draws: self.draws,
             group: 0,
         }
@@ -468,178 +471,12 @@ impl<'s> Forecaster<'s> {
     fn finite_at(&self, seconds: f64) -> Option<ForecastTime> {
         seconds.is_finite().then(|| self.at(seconds))
     }
-
-    /// Returns the first stage that has not begun or, without one, the next target, as in most draws.
-    fn next(&self, draws: &[PaceDraw]) -> Option<ForecastNext> {
-        let stages = &draws.first()?.end.stages;
-        let waiting = self.waiting();
-        let of_new_stages = self.of_new_stages(&waiting, stages);
-        if let Some(first) = first_instructed(draws, &of_new_stages) {
-            let stage = stages[first.target].clone();
-            return Some(self.next_record(stage, first, draws, &of_new_stages));
-        }
-        let first = first_instructed(draws, &waiting)?;
-        Some(self.next_record(String::new(), first, draws, &waiting))
-    }
-
-    /// Returns the targets that wait to be instructed.
-    fn waiting(&self) -> Vec<usize> {
-        let mut waiting: Vec<usize> = (0..self.seen.targets.len()).collect();
-        waiting.retain(|&target| self.seen.targets[target].state == SeenState::Waiting);
-        waiting
-    }
-
-    /// Returns the waiting targets whose stage has not begun, because all of its targets are waiting.
-    fn of_new_stages(&self, waiting: &[usize], stages: &[String]) -> Vec<usize> {
-        let mut begun = BTreeSet::new();
-        for (stage, target) in stages.iter().zip(&self.seen.targets) {
-            if target.state != SeenState::Waiting {
-                begun.insert(stage);
-            }
-        }
-        let mut of_new = waiting.to_vec();
-        of_new.retain(|&target| !stages[target].is_empty() && !begun.contains(&stages[target]));
-        of_new
-    }
-
-    /// Returns the candidate that is instructed first, with the times at which the draws instruct their first
-    /// candidate.
-    fn next_record(
-        &self,
-        stage: String,
-        first: Instructed,
-        draws: &[PaceDraw],
-        candidates: &[usize],
-    ) -> ForecastNext {
-        let mut times = Vec::new();
-        for draw in draws {
-            let of_draw = first_of_draw(draw, candidates);
-            times.push(of_draw.map_or(f64::INFINITY, |first| first.at_s));
-        }
-        ForecastNext {
-            stage,
-            first: self.name(first.target).to_owned(),
-            begins: self.span(&times),
-        }
-    }
-
-    /// Returns the targets whose updates take longer than nearly all others.
-    fn slow(&self, draws: &[PaceDraw]) -> Vec<SlowTarget> {
-        let updates = self.updates(draws);
-        let durations: Vec<(f64, bool)> = updates
-            .iter()
-            .map(|update| (update.for_s, update.is_over))
-            .collect();
-        let Some(fit) = CensoredFit::of(&durations) else {
-            return Vec::new();
-        };
-        let mut slow = Vec::new();
-        for update in updates {
-            let longer_than = 1.0 - fit.longer(update.for_s);
-            let is_stuck = self.seen.targets[update.target].is_stuck;
-            if !update.is_over && !is_stuck && longer_than > 0.9 {
-                slow.push(SlowTarget {
-                    name: self.name(update.target).to_owned(),
-                    for_s: update.for_s,
-                    longer_than,
-                });
-            }
-        }
-        slow.sort_by(|a, b| {
-            let longest_first = b.for_s.total_cmp(&a.for_s);
-            longest_first.then_with(|| a.name.cmp(&b.name))
-        });
-        slow.truncate(MOST_SLOW);
-        slow
-    }
-
-    /// Returns the updates that have begun, with their durations until now.
-    fn updates(&self, draws: &[PaceDraw]) -> Vec<SeenUpdate> {
-        let mut updates = Vec::new();
-        for (target, seen) in self.seen.targets.iter().enumerate() {
-            let Some(instructed) = self.instructed_s(target, draws) else {
-                continue;
-            };
-            match (seen.state, seen.ready) {
-                (SeenState::Ready, Some(ready)) => updates.push(SeenUpdate {
-                    target,
-                    for_s: ready.as_secs_f64() - instructed,
-                    is_over: true,
-                }),
-                (SeenState::Updating, _) => updates.push(SeenUpdate {
-                    target,
-                    for_s: (self.seen.now.as_secs_f64() - instructed).max(0.0),
-                    is_over: false,
-                }),
-                _ => {}
-            }
-        }
-        updates
-    }
-
-    /// Returns the time at which a target was instructed, in seconds from the release. If the product does not show
-    /// the time, the median over the draws is used.
-    fn instructed_s(&self, target: usize, draws: &[PaceDraw]) -> Option<f64> {
-        if let Some(instructed) = self.seen.targets[target].instructed {
-            return Some(instructed.as_secs_f64());
-        }
-        let mut drawn = Vec::new();
-        for draw in draws {
-            drawn.extend(draw.end.instructed_s[target]);
-        }
-        quantile_of_sorted(&sorted(&drawn), 0.5)
-    }
 }
 
 /// The draws in which the same rule holds the rollout.
 struct HeldDraws<'d> {
     first: &'d ForecastHold,
     draws: usize,
-}
-
-/// An update of a target that has begun.
-struct SeenUpdate {
-    /// The index of the target.
-    target: usize,
-    /// The duration until now in seconds.
-    for_s: f64,
-    /// Whether the update is over, because the target is ready.
-    is_over: bool,
-}
-
-/// A target that is instructed in a draw.
-#[derive(Clone, Copy)]
-struct Instructed {
-    /// The time of the instruction in seconds from the release.
-    at_s: f64,
-    target: usize,
-}
-
-impl Instructed {
-    /// Compares two instructions by time, then by target.
-    fn compare(&self, other: &Self) -> Ordering {
-        let by_time = self.at_s.total_cmp(&other.at_s);
-        by_time.then(self.target.cmp(&other.target))
-    }
-}
-
-/// Returns the candidate that is instructed first in any draw.
-fn first_instructed(draws: &[PaceDraw], candidates: &[usize]) -> Option<Instructed> {
-    draws
-        .iter()
-        .filter_map(|draw| first_of_draw(draw, candidates))
-        .min_by(Instructed::compare)
-}
-
-/// Returns the candidate that is instructed first in a draw.
-fn first_of_draw(draw: &PaceDraw, candidates: &[usize]) -> Option<Instructed> {
-    let mut instructed = Vec::new();
-    for &target in candidates {
-        if let Some(at_s) = draw.end.instructed_s[target] {
-            instructed.push(Instructed { at_s, target });
-        }
-    }
-    instructed.into_iter().min_by(Instructed::compare)
 }
 
 /// Rejects targets that the product has paused and the experiment has not.

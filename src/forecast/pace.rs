@@ -2,9 +2,13 @@
 //! when they differ.
 //!
 //! Each draw has a run that follows the rollout, so that the same targets update in it at the same times. The ratio of
-//! the observed duration of an update to its duration in the run shows what the constants cannot explain, such as a
-//! link that the experiment states wrongly. The logarithms of the ratios are fitted with [`CensoredFit`], because an
-//! update in progress has only a lower bound. If a ratio of 1 is outside of 90 % of the draws, then
+//! the observed duration of an update to its duration in the run shows what the values in the run cannot explain, such
+//! as a link that the experiment states wrongly. The logarithms of the ratios are fitted with [`CensoredFit`], because
+//! an update in progress has only a lower bound.
+//!
+//! Learning can hide a wrong link behind another constant, whose range is wide. The first check is therefore against the
+//! run with the experiment's own values: its ratio is reported if it is a quarter above or below 1, and 1 is outside of
+//! its interval of 90 %. The second one is against the draws after learning. If one of them differs, then
 //!
 //! - the forecast says so in one sentence, and
 //! - the rest of each run is planned: a target is ready after its duration in the run times a ratio, which is drawn with
@@ -12,14 +16,13 @@
 //!
 //! If they do not differ, durations of waiting targets get half of that uncertainty, since learning is too sure.
 //!
-//! The check is made with the draws before learning, too, since learning can hide a wrong link behind another constant.
 //! In the same way, more failures than 95 % of the draws have mean that further targets fail with a probability drawn
 //! from Beta(failures + 1/2, finished + 1/2), which is Jeffreys' prior.
 //!
 //! Left out: rates of transfers, because exports have no bytes (their effect on durations is checked), and failures that
 //! depend on a group of targets.
 
-use super::draws::PaceDraw;
+use super::draws::{DrawGroup, PaceDraw};
 use crate::engine::{Stream, dist};
 use crate::sim::{PlannedRest, RolloutSoFar, SeenState};
 use crate::stats::{CensoredFit, quantile_of_sorted, sorted, t_quantile};
@@ -28,8 +31,12 @@ use crate::units::SimDuration;
 /// The share of draws on one side of the check at which the observation counts as different.
 const UNUSUAL: f64 = 0.95;
 
-/// The least difference that is reported, as the logarithm of a ratio.
+/// The least difference from the draws that is reported, as the logarithm of a ratio.
 const LEAST_LN_RATIO: f64 = 0.1;
+
+/// The least difference from the experiment's own values that is reported, as the logarithm of a ratio: a quarter more
+/// or less.
+const LEAST_LN_STATED: f64 = 0.22;
 
 /// How much of the standard error of the ratio is added where the updates do not differ. Draws scatter by themselves;
 /// this covers that learning keeps too few of them.
@@ -84,6 +91,19 @@ impl PaceRatio {
         0.5 * libm::erfc(-self.mu / self.error / std::f64::consts::SQRT_2)
     }
 
+    /// Returns the ratio with its interval of 90 %, if it differs enough from 1.
+    fn unusual(self) -> Option<RatioEstimate> {
+        let is_sure = self.mu.abs() > self.deviation(UNUSUAL).abs();
+        if !is_sure || self.mu.abs() < LEAST_LN_STATED {
+            return None;
+        }
+        Some(RatioEstimate {
+            median: libm::exp(self.mu),
+            low: libm::exp(self.mu - self.deviation(UNUSUAL)),
+            high: libm::exp(self.mu + self.deviation(UNUSUAL)),
+        })
+    }
+
     /// Returns the deviation of the mean at this share of Student's distribution.
     fn deviation(self, share: f64) -> f64 {
         let degrees = self.count.saturating_sub(1).max(1) as u32;
@@ -118,11 +138,13 @@ pub(super) struct RatioEstimate {
 }
 
 impl Difference {
-    /// Checks the observation against the draws before learning and after it.
-    pub(super) fn of(prior: &[PaceDraw], learnt: &[PaceDraw], seen: &RolloutSoFar) -> Self {
+    /// Checks the observation against the values of the experiment, and against the draws before learning and after
+    /// it. `stated`: the ratio to the run with the values of the experiment.
+    pub(super) fn of(stated: Option<PaceRatio>, group: &DrawGroup, seen: &RolloutSoFar) -> Self {
+        let of_values = stated.and_then(PaceRatio::unusual);
         Self {
-            ratio: unusual_ratio(learnt).or_else(|| unusual_ratio(prior)),
-            expected_failures: unusual_failures(prior, seen),
+            ratio: of_values.or_else(|| unusual_ratio(&group.learnt)),
+            expected_failures: unusual_failures(&group.prior, seen),
         }
     }
 }

@@ -217,7 +217,7 @@ fn forecasts_of_cut_off_rollouts_contain_the_end_and_are_narrower_than_unconditi
             let (from, to) = interval(&record);
             assert!(
                 to - from < 0.3 * (high - low),
-                "{product:?}: {from} to {to}, and {low} to {high} before"
+                "{product:?}: {from} to {to}, and {low} to {high} before: {record:?}"
             );
             assert!(
                 record.is_conditioned && record.seen.ready >= 7,

@@ -53,6 +53,8 @@ fn more_updates_than_the_setting_allows_are_refused_at_the_setting() {
                 row["status"] = "Progressing".into();
             }
         }
+        set["status"]["conditions"] = json!([{"type": "RolloutProgressing", "status": "True",
+            "message": "ApplicationSet is performing rollout of step 1", "lastTransitionTime": time(0.0)}]);
     });
     refused(
         of_step,
