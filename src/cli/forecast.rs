@@ -44,7 +44,7 @@ pub(super) struct ForecastArgs {
     /// The variant of the experiment whose name contains this text, if it has several
     #[arg(long, value_name = "TEXT")]
     variant: Option<String>,
-    /// Number of draws of the model's constants in a group; up to four groups are drawn until two seeds agree
+    /// Number of draws of the model's constants in a group; groups are added until two seeds agree
     #[arg(long, value_name = "N", default_value_t = 99, value_parser = clap::value_parser!(u32).range(19..=10_000))]
     draws: u32,
     /// Value for a setting of the experiment, such as registry.egress=unlimited; may be given several times

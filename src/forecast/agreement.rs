@@ -19,7 +19,7 @@ use crate::study::{StudyError, in_order};
 pub const MOST_GROUPS: u32 = 12;
 
 /// Number of groups after which two seeds need not agree any more.
-const GROUPS_TO_AGREE: u32 = 6;
+const GROUPS_TO_AGREE: u32 = 5;
 
 /// The least number of different draws that a forecast may be based on.
 pub(super) const LEAST_EFFECTIVE: f64 = 20.0;
@@ -54,10 +54,7 @@ impl DrawnRollout<'_> {
         let mut learnt = LearntRollout {
             draws: Vec::new(),
             effective: 0.0,
-            difference: Difference {
-                ratio: None,
-                expected_failures: None,
-            },
+            difference: Difference::default(),
             without_stuck: Vec::new(),
             of_groups: Vec::new(),
             disagreement: 1.0,

@@ -8,13 +8,10 @@
 //!
 //! Learning can hide a wrong link behind another constant, whose range is wide. The first check is therefore against the
 //! run with the experiment's own values: its ratio is reported if it is a quarter above or below 1, and 1 is outside of
-//! its interval of 90 %. The second one is against the draws after learning. If one of them differs, then
-//!
-//! - the forecast says so in one sentence, and
-//! - the rest of each run is planned: a target is ready after its duration in the run times a ratio, which is drawn with
-//!   the uncertainty of its mean and the spread that the run lacks.
-//!
-//! If they do not differ, durations of waiting targets get half of that uncertainty, since learning is too sure.
+//! its interval of 90 %. Durations of waiting targets then get the uncertainty of the mean ratio. The second check is
+//! against the draws after learning. If they differ, the rest of each run is planned: a target is ready after its
+//! duration in the run times a ratio, which is drawn with the uncertainty of its mean and the spread that the run lacks.
+//! Without a difference, durations of waiting targets get half of that uncertainty, since learning is too sure.
 //!
 //! In the same way, more failures than 95 % of the draws have mean that further targets fail with a probability drawn
 //! from Beta(failures + 1/2, finished + 1/2), which is Jeffreys' prior.
@@ -121,10 +118,12 @@ pub(super) struct ComparedUpdate {
 }
 
 /// How the observed updates differ from those of the draws.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Difference {
     /// The ratio of observed durations to drawn ones, and its interval. `None`: they do not differ.
     pub(super) ratio: Option<RatioEstimate>,
+    /// Whether the observed durations differ from those of the draws after learning, too.
+    is_unlearnt: bool,
     /// The number of failures that 95 % of the draws do not exceed. `None`: the observed number is not above it.
     pub(super) expected_failures: Option<usize>,
 }
@@ -142,8 +141,10 @@ impl Difference {
     /// it. `stated`: the ratio to the run with the values of the experiment.
     pub(super) fn of(stated: Option<PaceRatio>, group: &DrawGroup, seen: &RolloutSoFar) -> Self {
         let of_values = stated.and_then(PaceRatio::unusual);
+        let of_draws = unusual_ratio(&group.learnt);
         Self {
-            ratio: of_values.or_else(|| unusual_ratio(&group.learnt)),
+            ratio: of_values.or(of_draws),
+            is_unlearnt: of_draws.is_some(),
             expected_failures: unusual_failures(&group.prior, seen),
         }
     }
@@ -220,10 +221,13 @@ pub(super) fn planned(
     let mut planned = seen.clone();
     let share_of_mean = even.share(0, dist::unit(offsets));
     let mu = draw.ratio.map_or(0.0, |ratio| {
-        if difference.ratio.is_some() {
-            ratio.mu + ratio.deviation(share_of_mean)
+        let deviation = ratio.deviation(share_of_mean);
+        if difference.is_unlearnt {
+            ratio.mu + deviation
+        } else if difference.ratio.is_some() {
+            deviation
         } else {
-            LEARNING_ERROR * ratio.deviation(share_of_mean)
+            LEARNING_ERROR * deviation
         }
     });
     let failing = failing_share(seen, difference, stream);
@@ -233,7 +237,7 @@ pub(super) fn planned(
         if target.state == SeenState::Updating {
             updating += 1;
             let share = even.share(updating, dist::unit(offsets));
-            target.rest = if difference.ratio.is_some() {
+            target.rest = if difference.is_unlearnt {
                 rest_of_update(draw, at, share, timed)
             } else {
                 PlannedRest::Longer(share)
@@ -285,7 +289,7 @@ fn whole_update(
     let (Some(own), Some(ratio)) = (draw.own_s[at], draw.ratio) else {
         return PlannedRest::Simulated;
     };
-    let spread = if difference.ratio.is_some() {
+    let spread = if difference.is_unlearnt {
         ratio.spread
     } else {
         0.0

@@ -7,7 +7,7 @@
 //! | the update takes far longer than all finished ones | the instruction |
 //!
 //! An update takes far longer if it is more than three standard deviations of a lognormal above the finished ones, and
-//! half as long again as the longest of them. The durations of stuck targets say nothing about the others.
+//! three times as long as the longest of them. The durations of stuck targets say nothing about the others.
 //!
 //! Left out: agents of Argo CD and Cloud Foundry, of which exports show no sign of life.
 
@@ -27,7 +27,7 @@ const LEAST_FINISHED: usize = 3;
 const LEAST_DEVIATIONS: f64 = 3.0;
 
 /// How many times as long as the longest finished update a stuck one takes.
-const LEAST_TIMES: f64 = 1.5;
+const LEAST_TIMES: f64 = 3.0;
 
 /// A target that is stuck.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -129,7 +129,7 @@ fn difference(forecast: &ForecastRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(ForecastEstimate { median, low, high }) = forecast.update_ratio {
         lines.push(format!(
-            "Updates take {} times ({} to {}) what the experiment's links and other values give, so the forecast goes by \
+            "Updates take {} times ({} to {}) what the experiment's links and other values give; the forecast goes by \
              the observed durations.",
             number(two_digits(median)),
             number(two_digits(low)),
