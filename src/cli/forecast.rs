@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use fleetsim::forecast::{ForecastInputs, Forecaster};
-use fleetsim::report::forecast_text;
+use fleetsim::forecast::{ForecastInputs, Forecaster, MOST_GROUPS};
+use fleetsim::report::{forecast_change, forecast_text};
+use fleetsim::results::ForecastRecord;
 use fleetsim::scenario::VariedExperiment;
 use fleetsim::study::MemoryEstimate;
 use indicatif::ProgressBar;
@@ -43,7 +44,7 @@ pub(super) struct ForecastArgs {
     /// The variant of the experiment whose name contains this text, if it has several
     #[arg(long, value_name = "TEXT")]
     variant: Option<String>,
-    /// Number of draws of the model's constants
+    /// Number of draws of the model's constants in a group; groups are added until two seeds agree
     #[arg(long, value_name = "N", default_value_t = 99, value_parser = clap::value_parser!(u32).range(19..=10_000))]
     draws: u32,
     /// Value for a setting of the experiment, such as registry.egress=unlimited; may be given several times
@@ -72,12 +73,15 @@ pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
     let varied = VariedExperiment::load(&asked.experiment, &asked.overrides())?;
     asked.allow_commands(varied.base())?;
     let variant = args.variant(&varied)?;
-    let estimate = MemoryEstimate::of_forecast(varied.base(), variant, args.draws);
+    let most_draws = args.draws.saturating_mul(MOST_GROUPS);
+    let estimate = MemoryEstimate::of_forecast(varied.base(), variant, most_draws);
     let threads = args.memory.threads(&estimate, args.threads)?;
     if !args.watch {
-        return args.once(&varied, variant, threads);
+        let record = args.once(&varied, variant, threads)?;
+        return args.print(&record);
     }
     let mut before = None;
+    let mut last: Option<ForecastRecord> = None;
     loop {
         let changed: Vec<Option<SystemTime>> =
             args.status.iter().map(|path| modified(path)).collect();
@@ -85,7 +89,11 @@ pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
             // A file that is being written may be incomplete. It is read again when it changes.
             match args.once(&varied, variant, threads) {
                 Err(failure @ Failure::Input(_)) => failure.print(),
-                other => other?,
+                record => {
+                    let record = record?;
+                    args.print_watched(last.as_ref(), &record)?;
+                    last = Some(record);
+                }
             }
             output::out("\n")?;
             before = Some(changed);
@@ -124,7 +132,7 @@ impl ForecastArgs {
         varied: &VariedExperiment,
         variant: usize,
         threads: Option<u16>,
-    ) -> Result<(), Failure> {
+    ) -> Result<ForecastRecord, Failure> {
         let inputs = ForecastInputs {
             status: self.status.clone(),
             now: self.now.clone().or_else(|| self.watch.then(clock)),
@@ -137,13 +145,29 @@ impl ForecastArgs {
             ProgressBar::new(forecaster.runs()),
             "forecasting {wide_bar} {pos}/{len} runs",
         );
-        let record = Simulation::behind(&bar, threads, || forecaster.forecast(|| bar.inc(1)))?;
+        Simulation::behind(&bar, threads, || forecaster.forecast(|| bar.inc(1)))
+    }
+
+    fn print(&self, record: &ForecastRecord) -> Result<(), Failure> {
         let format = if self.json {
             OutputFormat::Json
         } else {
             OutputFormat::Text
         };
-        output::out(&format.record(&record, forecast_text))
+        output::out(&format.record(record, forecast_text))
+    }
+
+    /// Prints a forecast, and why it differs from the last one.
+    fn print_watched(
+        &self,
+        last: Option<&ForecastRecord>,
+        record: &ForecastRecord,
+    ) -> Result<(), Failure> {
+        let change = last.and_then(|last| forecast_change(last, record));
+        if let Some(change) = change.filter(|_| !self.json) {
+            output::out(&format!("{change}\n"))?;
+        }
+        self.print(record)
     }
 }
 

@@ -11,10 +11,13 @@
 //! Given the constants, the targets' durations are neither independent nor exactly lognormal. They therefore count as
 //! at most [`MOST_WEIGHT`] independent durations. `docs/forecast.md` reports the resulting coverage.
 
+use super::pace::{ComparedUpdate, PaceRatio};
 use crate::engine::{EntityKey, Stream, Streams, dist};
 use crate::results::ForecastHold;
 use crate::scenario::{Level, VariedExperiment};
-use crate::sim::{Continuation, RolloutSoFar, SeenState, SeenTarget, draw_shares, run_from};
+use crate::sim::{
+    Continuation, PlannedRest, RolloutSoFar, SeenState, SeenTarget, draw_shares, run_from,
+};
 use crate::stats::{CensoredFit, bisected};
 use crate::study::{StudyError, in_order};
 use crate::units::{SimDuration, SimTime};
@@ -55,12 +58,31 @@ const MOVES: [Move; 4] = [
 const MOST_WEIGHT: f64 = 12.0;
 
 /// A draw of the constants, with the results of its run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PaceDraw {
     replicate: u32,
     shares: Vec<f64>,
     weight: f64,
+    /// Observed durations as a ratio to those of the run. `None`: there is nothing to compare.
+    pub(super) ratio: Option<PaceRatio>,
+    /// The duration of each target's update in the run, in seconds. `None`: it does not become ready.
+    pub(super) own_s: Vec<Option<f64>>,
+    /// Number of targets that were instructed before the present and never become ready in the run.
+    pub(super) failures: usize,
     pub(super) end: DrawEnd,
+}
+
+impl PaceDraw {
+    /// Returns whether two draws are the same, because one was resampled twice and no move was accepted.
+    fn is_same(&self, other: &Self) -> bool {
+        self.replicate == other.replicate && self.shares == other.shares
+    }
+}
+
+/// The draws of one group, before and after learning.
+pub(super) struct DrawGroup {
+    pub(super) prior: Vec<PaceDraw>,
+    pub(super) learnt: Vec<PaceDraw>,
 }
 
 /// The outcome of a run that continues from the present.
@@ -85,24 +107,30 @@ pub(super) struct DrawnRollout<'s> {
     pub(super) varied: &'s VariedExperiment,
     pub(super) variant: usize,
     pub(super) seen: &'s RolloutSoFar,
+    /// Observed durations as a ratio to those of the run with the experiment's own values.
+    pub(super) stated: Option<PaceRatio>,
+    /// Number of draws of a group.
     pub(super) draws: u32,
+    /// The number of the group, which has its own random numbers.
+    pub(super) group: u32,
 }
 
 impl DrawnRollout<'_> {
     /// Returns equally likely draws that fit the observations. `run_done` is called after each run, from any thread.
-    pub(super) fn learnt(
-        &self,
-        run_done: &(impl Fn() + Sync),
-    ) -> Result<Vec<PaceDraw>, StudyError> {
+    pub(super) fn learnt(&self, run_done: &(impl Fn() + Sync)) -> Result<DrawGroup, StudyError> {
         let constants = self.varied.constants().iter();
         let names: Vec<&str> = constants.map(|constant| constant.name).collect();
         let seed = self.varied.base().seed;
         let mut draws = in_order(self.draws as usize, |number| {
-            let replicate = number as u32;
+            let replicate = self.first_replicate() + number as u32;
             self.run(replicate, draw_shares(&names, seed, replicate), run_done)
         })?;
+        let prior = draws.clone();
         if !self.is_conditioned() {
-            return Ok(draws);
+            return Ok(DrawGroup {
+                prior,
+                learnt: draws,
+            });
         }
         let mut heat = 0.0;
         for round in 1..=ROUNDS {
@@ -111,14 +139,32 @@ impl DrawnRollout<'_> {
             } else {
                 1.0
             };
-            draws = resampled(&draws, next - heat, seed, round);
+            draws = resampled(&draws, next - heat, seed, self.first_replicate() + round);
             heat = next;
             draws = in_order(draws.len(), |number| {
-                let replicate = round * self.draws + number as u32;
+                let replicate = self.first_replicate() + round * self.draws + number as u32;
                 self.moved(&draws[number], replicate, heat, run_done)
             })?;
         }
-        Ok(draws)
+        Ok(DrawGroup {
+            prior,
+            learnt: draws,
+        })
+    }
+
+    /// Returns the first replicate of the group.
+    const fn first_replicate(&self) -> u32 {
+        self.group * (1 + ROUNDS) * self.draws
+    }
+
+    /// Runs a draw again to its end, with another rest of the rollout.
+    pub(super) fn continued(
+        &self,
+        draw: &PaceDraw,
+        seen: &RolloutSoFar,
+    ) -> Result<DrawEnd, StudyError> {
+        let run = self.run_of(draw.replicate, &draw.shares, seen)?;
+        Ok(end(&run, seen))
     }
 
     /// Returns a Metropolis move of a draw: other values of some constants, with the random numbers of `replicate` or
@@ -165,13 +211,13 @@ impl DrawnRollout<'_> {
         }
     }
 
-    /// Continues the rollout with the constants at these shares of their ranges.
-    fn run(
+    /// Runs the rollout with the constants at these shares of their ranges, from the observed state.
+    fn run_of(
         &self,
         replicate: u32,
-        shares: Vec<f64>,
-        run_done: &(impl Fn() + Sync),
-    ) -> Result<PaceDraw, StudyError> {
+        shares: &[f64],
+        seen: &RolloutSoFar,
+    ) -> Result<Continuation, StudyError> {
         let levels: Vec<(usize, Level)> = shares
             .iter()
             .copied()
@@ -179,21 +225,40 @@ impl DrawnRollout<'_> {
             .enumerate()
             .collect();
         let experiment = self.varied.at(&levels)?;
-        let run = run_from(
-            &experiment.variants[self.variant],
-            experiment.seed,
-            replicate,
-            self.seen,
-        )?;
+        let variant = &experiment.variants[self.variant];
+        Ok(run_from(variant, experiment.seed, replicate, seen)?)
+    }
+
+    /// Continues the rollout with the constants at these shares of their ranges.
+    fn run(
+        &self,
+        replicate: u32,
+        shares: Vec<f64>,
+        run_done: &(impl Fn() + Sync),
+    ) -> Result<PaceDraw, StudyError> {
+        let run = self.run_of(replicate, &shares, self.seen)?;
         let draw = PaceDraw {
             replicate,
             shares,
             weight: likelihood(&run, self.seen),
+            ratio: ratio(&run, self.seen),
+            own_s: own_s(&run, self.seen),
+            failures: failures(&run, self.seen),
             end: end(&run, self.seen),
         };
         run_done();
         Ok(draw)
     }
+}
+
+/// Returns the number of different draws that the draws are worth: N² / Σ n² for n copies of each.
+pub(super) fn effective(draws: &[PaceDraw]) -> f64 {
+    let mut squares = 0.0;
+    for draw in draws {
+        squares += draws.iter().filter(|other| draw.is_same(other)).count() as f64;
+    }
+    let count = draws.len() as f64;
+    count * count / squares.max(1.0)
 }
 
 /// Returns the weights of draws if this part of their log-likelihoods is used. The maximum weight is 1.
@@ -301,6 +366,54 @@ fn own_durations(run: &Continuation, seen: &RolloutSoFar) -> Vec<(f64, bool)> {
     durations
 }
 
+/// Returns the observed durations as a ratio to those of a run.
+pub(super) fn ratio(run: &Continuation, seen: &RolloutSoFar) -> Option<PaceRatio> {
+    PaceRatio::of(&compared(run, seen))
+}
+
+/// Returns the observed updates, each with its duration in a run.
+fn compared(run: &Continuation, seen: &RolloutSoFar) -> Vec<ComparedUpdate> {
+    let own = own_s(run, seen);
+    let mut updates = Vec::new();
+    for (at, target) in seen.targets.iter().enumerate() {
+        let told = target.instructed.or(began(run, seen, at));
+        let (Some(own_s), Some(told)) = (own[at], told) else {
+            continue;
+        };
+        let (until, is_over) = match (target.state, target.ready) {
+            (SeenState::Ready, Some(ready)) => (ready, true),
+            (SeenState::Updating, _) if !target.is_stuck => (seen.now, false),
+            _ => continue,
+        };
+        updates.push(ComparedUpdate {
+            observed_s: span(told, until),
+            own_s: own_s.max(1.0),
+            is_over,
+        });
+    }
+    updates
+}
+
+/// Returns the duration of each target's update in a run, in seconds. `None`: it does not become ready.
+fn own_s(run: &Continuation, seen: &RolloutSoFar) -> Vec<Option<f64>> {
+    let mut durations = Vec::new();
+    for (target, own) in run.own_ready.iter().enumerate() {
+        let spans = began(run, seen, target).zip(*own);
+        durations.push(spans.map(|(from, to)| to.saturating_since(from).as_secs_f64()));
+    }
+    durations
+}
+
+/// Returns the number of targets that were instructed before the present and never become ready in the run.
+fn failures(run: &Continuation, seen: &RolloutSoFar) -> usize {
+    let mut failures = 0;
+    for (target, own) in run.own_ready.iter().enumerate() {
+        let told = run.instructed[target];
+        failures += usize::from(own.is_none() && told.is_some_and(|told| told < seen.now));
+    }
+    failures
+}
+
 /// Returns the time at which the product in a run instructed a target. A target that was observed waiting is
 /// instructed at the present or later.
 fn began(run: &Continuation, seen: &RolloutSoFar, target: usize) -> Option<SimTime> {
@@ -327,7 +440,7 @@ fn likelihood_of_target(
     match (of_target.state, of_target.ready) {
         (SeenState::Ready, Some(ready)) => Some(fit.ln_density(span(instructed, ready))),
         (SeenState::Ready, None) => Some(ln_tail(1.0 - fit.longer(so_far))),
-        (SeenState::Updating, _) => Some(ln_tail(fit.longer(so_far))),
+        (SeenState::Updating, _) if !of_target.is_stuck => Some(ln_tail(fit.longer(so_far))),
         _ => None,
     }
 }
@@ -379,19 +492,19 @@ fn end(run: &Continuation, seen: &RolloutSoFar) -> DrawEnd {
 /// happens.
 fn done_s(run: &Continuation, seen: &RolloutSoFar) -> f64 {
     let record = &run.record;
-    if !seen.targets.iter().any(has_failed) {
+    if !seen.targets.iter().any(fails) {
         return record.run.reachable_ready_s.unwrap_or(f64::INFINITY);
     }
     let mut last: f64 = 0.0;
     for (cluster, target) in record.clusters.iter().zip(&seen.targets) {
-        if !has_failed(target) {
+        if !fails(target) {
             last = last.max(cluster.ready_s.unwrap_or(f64::INFINITY));
         }
     }
     last
 }
 
-/// Returns whether an update of a target has failed permanently.
-fn has_failed(target: &SeenTarget) -> bool {
-    target.state == SeenState::Failed
+/// Returns whether an update of a target has failed permanently, or will fail.
+fn fails(target: &SeenTarget) -> bool {
+    target.state == SeenState::Failed || target.rest == PlannedRest::Fails
 }

@@ -9,6 +9,7 @@ use crate::scenario::import::object::{KubeObject, OrDefault};
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct KindMark {
+    pub(super) api_version: Option<String>,
     pub(super) kind: Option<String>,
     pub(super) resources: Value,
     pub(super) strategy: Value,
@@ -58,6 +59,24 @@ pub(super) struct ShownStatus {
     pub(super) stages_status: OrDefault<Vec<StageShown>>,
     /// The last operation of an Application.
     pub(super) operation_state: OrDefault<OperationShown>,
+    /// The agent of a Cluster of Fleet.
+    pub(super) agent: OrDefault<FleetAgentShown>,
+    /// The agents of a MemberCluster of KubeFleet.
+    pub(super) agent_status: OrDefault<Vec<MemberAgentShown>>,
+}
+
+/// The agent of a Cluster of Fleet.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct FleetAgentShown {
+    pub(super) last_seen: Option<String>,
+}
+
+/// An agent of a MemberCluster of KubeFleet.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct MemberAgentShown {
+    pub(super) last_received_heartbeat: Option<String>,
 }
 
 /// The operation of an Application.
@@ -86,8 +105,19 @@ pub(super) struct SetRow {
 
 /// A stage of an update run.
 #[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct StageShown {
+    pub(super) start_time: Option<String>,
+    pub(super) before_stage_task_status: Value,
     pub(super) clusters: OrDefault<Vec<StageCluster>>,
+}
+
+impl StageShown {
+    /// Returns whether the stage has a task before it, such as an approval.
+    pub(super) fn has_task_before(&self) -> bool {
+        let tasks = self.before_stage_task_status.as_array();
+        tasks.is_some_and(|tasks| !tasks.is_empty())
+    }
 }
 
 /// A cluster in a stage.
@@ -98,9 +128,9 @@ pub(super) struct StageCluster {
     pub(super) conditions: OrDefault<Vec<ShownCondition>>,
 }
 
-/// A Bundle with the times of its last writes. `KubeObject` omits them because they are large.
+/// An object of Fleet with the times of its last writes. `KubeObject` omits them because they are large.
 #[derive(Default, Deserialize)]
-pub(super) struct ShownBundle {
+pub(super) struct ManagedObject {
     pub(super) metadata: OrDefault<ManagedMetadata>,
     pub(super) spec: OrDefault<ShownSpec>,
 }
@@ -136,7 +166,7 @@ pub(super) struct ShownSteps {
     pub(super) total: usize,
 }
 
-/// The metadata of a Bundle.
+/// The metadata of an object of Fleet.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ManagedMetadata {

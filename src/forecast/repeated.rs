@@ -1,7 +1,7 @@
 //! The product's own messages that a forecast repeats: those about targets that have begun and are not ready.
 
-use super::place_of;
 use super::status::ShownRollout;
+use super::targets::place_of;
 use crate::results::ShownMessage;
 use crate::sim::{SeenState, SeenTarget};
 

@@ -30,10 +30,10 @@ use itertools::Itertools;
 use serde::Deserialize;
 
 use super::fields::{
-    DeploymentStatus, InstanceStats, KindMark, ShownBundle, ShownCondition, ShownDeployment,
-    ShownObject, ShownSpec, StageCluster,
+    DeploymentStatus, InstanceStats, KindMark, ShownCondition, ShownDeployment, ShownObject,
 };
 use super::messages;
+use super::product::{ShownProduct, group_of};
 use crate::calibrate::time::{Nanos, Stamp, rfc3339};
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::scenario::import::objects::{ExportObject, objects};
@@ -41,9 +41,6 @@ use crate::sim::SeenState;
 
 /// The command that exports such objects.
 pub(super) const COMMAND: &str = "kubectl get bundledeployments -A -o json";
-
-/// The name prefix of the bundles of Fleet's own agents, one for each cluster.
-const OF_AGENT: &str = "fleet-agent-";
 
 /// Half a second in nanoseconds.
 const HALF_A_SECOND: Nanos = 500_000_000;
@@ -61,6 +58,10 @@ pub(super) struct ShownTarget {
     pub(super) ready: Option<Nanos>,
     /// The time in seconds since the target became ready, if the product shows this duration instead of a time.
     pub(super) uptime: Option<f64>,
+    /// The time of the last change of the target's state, if known.
+    pub(super) since: Option<Nanos>,
+    /// Whether the target's agent has not answered the instruction.
+    pub(super) is_unanswered: bool,
     /// Whether the target is paused, so that the product does not update it until a person resumes it.
     pub(super) is_paused: bool,
     /// The product's message about the target, if it has one.
@@ -74,8 +75,14 @@ pub(super) struct ShownRollout {
     pub(super) targets: Vec<ShownTarget>,
     /// The messages of Argo CD's Applications, by their names.
     pub(super) messages: BTreeMap<String, String>,
+    /// The product of the objects. `None`: no object shows a target.
+    pub(super) product: Option<ShownProduct>,
     /// The start of the rollout, if an object shows it.
     pub(super) released: Option<Nanos>,
+    /// The time of the last sign of life of each cluster's agent, by the cluster's name.
+    pub(super) heard: BTreeMap<String, Nanos>,
+    /// The creation of the newest resource snapshot of KubeFleet, if it was exported.
+    pub(super) snapshot: Option<Nanos>,
     /// The newest time in all targets and conditions.
     pub(super) newest: Option<Nanos>,
     /// Whether the targets are instances, which are identified by numbers.
@@ -84,10 +91,12 @@ pub(super) struct ShownRollout {
     pub(super) acts: usize,
     /// The problem to report if the product shows the rollout as complete but a target is not ready.
     pub(super) over: Option<Problem>,
+    /// The oldest time at which Fleet staged the release for a waiting cluster.
+    pub(super) staged: Option<Nanos>,
     /// The problem with the first object that should list targets but has none.
     empty: Option<Problem>,
     /// Fleet's bundles, except those of its own agents.
-    bundles: BTreeSet<String>,
+    pub(super) bundles: BTreeSet<String>,
 }
 
 /// Reads the objects of all exports.
@@ -143,15 +152,15 @@ fn no_rollout(file: &str, other_kinds: Vec<String>) -> Problem {
 
 /// The conditions of an object, or of a part of an object.
 #[derive(Clone, Copy)]
-struct ShownConditions<'c> {
+pub(super) struct ShownConditions<'c> {
     /// The path of the conditions' field.
-    field: &'c str,
-    conditions: &'c [ShownCondition],
+    pub(super) field: &'c str,
+    pub(super) conditions: &'c [ShownCondition],
 }
 
 impl<'c> ShownConditions<'c> {
     /// Returns the conditions of an object's status.
-    fn of(object: &'c ShownObject) -> Self {
+    pub(super) fn of(object: &'c ShownObject) -> Self {
         Self {
             field: "status.conditions",
             conditions: &object.status.conditions,
@@ -159,7 +168,7 @@ impl<'c> ShownConditions<'c> {
     }
 
     /// Returns the index of the condition with this type, if it has this status.
-    fn position(self, kind: &str, status: &str) -> Option<usize> {
+    pub(super) fn position(self, kind: &str, status: &str) -> Option<usize> {
         self.conditions
             .iter()
             .position(|condition| condition.kind == kind && condition.status == status)
@@ -168,14 +177,14 @@ impl<'c> ShownConditions<'c> {
 
 /// A condition that has the requested status.
 #[derive(Clone, Copy)]
-struct ShownSince {
+pub(super) struct ShownSince {
     /// The time of the last change to this status, if known.
-    at: Option<Nanos>,
+    pub(super) at: Option<Nanos>,
 }
 
 impl ShownSince {
     /// Returns the time of a condition's last change. `None`: there is no condition, or no time.
-    fn time(since: Option<Self>) -> Option<Nanos> {
+    pub(super) fn time(since: Option<Self>) -> Option<Nanos> {
         since?.at
     }
 }
@@ -184,7 +193,13 @@ impl ShownRollout {
     /// Adds an object. Returns the object's kind if the object shows no rollout.
     fn object(&mut self, object: &ExportObject<'_>) -> OrProblems<Option<String>> {
         let mark: KindMark = object.try_read().unwrap_or_default();
+        if let Some(foreign) = foreign_kind(&mark) {
+            return Ok(Some(foreign));
+        }
         match mark.kind.as_deref() {
+            Some("Cluster") if is_of(&mark, "fleet.cattle.io") => self.fleet_cluster(object)?,
+            Some("MemberCluster") => self.member_cluster(object)?,
+            Some("ClusterResourceSnapshot" | "ResourceSnapshot") => self.snapshot(object)?,
             Some("Bundle") => self.bundle(object)?,
             Some("BundleDeployment") => self.bundle_deployment(object)?,
             Some("ApplicationSet") => self.application_set(object)?,
@@ -238,7 +253,7 @@ impl ShownRollout {
     }
 
     /// Parses a time in an object. `None`: there is no time.
-    fn time(
+    pub(super) fn time(
         &mut self,
         object: &ExportObject<'_>,
         field: &str,
@@ -263,7 +278,7 @@ impl ShownRollout {
     }
 
     /// Returns when a condition changed to a status. `None`: it does not have that status.
-    fn since(
+    pub(super) fn since(
         &mut self,
         object: &ExportObject<'_>,
         shown: ShownConditions<'_>,
@@ -284,7 +299,7 @@ impl ShownRollout {
     }
 
     /// Adds a time in an object at which the rollout had already begun.
-    fn began_by(&mut self, time: Option<Nanos>) {
+    pub(super) fn began_by(&mut self, time: Option<Nanos>) {
         self.released = match (self.released, time) {
             (Some(known), Some(time)) => Some(known.min(time)),
             (known, time) => known.or(time),
@@ -292,75 +307,34 @@ impl ShownRollout {
     }
 
     /// Records a problem if an object that must list targets of the rollout lists none.
-    fn expect_targets(&mut self, object: &ExportObject<'_>, count: usize, field: &str, help: &str) {
+    pub(super) fn expect_targets(
+        &mut self,
+        object: &ExportObject<'_>,
+        count: usize,
+        field: &str,
+        help: &str,
+    ) {
         if count == 0 && self.empty.is_none() {
             let message = format!("`{field}` is empty; it must list the targets of the rollout");
             self.empty = Some(object.problem(field, message).with_help(help.to_owned()));
         }
     }
 
-    /// Adds a Bundle. The rollout starts at the last write of the Bundle's specification; `kubectl
-    /// --show-managed-fields` prints its time.
-    fn bundle(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let read: ShownBundle = object.read()?;
-        if read.metadata.name.starts_with(OF_AGENT) {
-            return Ok(());
-        }
-        if *read.spec.paused {
-            let help =
-                "resume it, with `paused: false` in the GitRepo or the Bundle, and export again";
-            return Err(refused(
-                object,
-                "spec.paused",
-                "the bundle is paused, so no other cluster is updated",
-                help,
-            ));
-        }
-        for (at, field) in read.metadata.managed_fields.iter().enumerate() {
-            if field.fields.get("f:spec").is_some() {
-                let name = format!("metadata.managedFields[{at}].time");
-                let written = self.time(object, &name, field.time.as_deref())?;
-                self.released = self.released.max(written);
+    /// Returns when the first target was instructed, among those that are not ready.
+    pub(super) fn first_instructed(&self) -> Option<Nanos> {
+        let mut first: Option<Nanos> = None;
+        for target in &self.targets {
+            let is_open = target.state == SeenState::Updating;
+            if let Some(at) = target.instructed.filter(|_| is_open) {
+                first = Some(first.map_or(at, |first| first.min(at)));
             }
         }
-        Ok(())
+        first
     }
 
-    /// Adds a BundleDeployment, whose cluster is a target.
-    fn bundle_deployment(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let read: ShownObject = object.read()?;
-        let label = read.metadata.labels.get("fleet.cattle.io/cluster");
-        let Some(name) = label.cloned() else {
-            return Err(refused(
-                object,
-                "metadata.labels",
-                "the label `fleet.cattle.io/cluster` is missing",
-                &format!("export it with its labels: `{COMMAND}`"),
-            ));
-        };
-        if let Some(bundle) = read.metadata.labels.get("fleet.cattle.io/bundle-name") {
-            if bundle.starts_with(OF_AGENT) {
-                return Ok(());
-            }
-            self.bundles.insert(bundle.clone());
-        }
-        let since = self.since(object, ShownConditions::of(&read), "Ready", "True")?;
-        let state = state_of_deployment(&read);
-        let ready = if state == SeenState::Ready {
-            ShownSince::time(since)
-        } else {
-            None
-        };
-        let is_paused = *read.spec.paused;
-        self.targets.push(ShownTarget {
-            name,
-            state,
-            ready,
-            is_paused,
-            message: messages::of_bundle_deployment(&read),
-            ..ShownTarget::default()
-        });
-        Ok(())
+    /// Returns the start of the rollout, if the exports show it.
+    pub(super) fn start(&self) -> Option<Nanos> {
+        self.snapshot.or(self.released).or(self.staged)
     }
 
     /// Adds the rows of an ApplicationSet, one for each Application.
@@ -373,6 +347,8 @@ impl ShownRollout {
             "status.applicationStatus",
             help,
         );
+        self.product = Some(ShownProduct::ArgoCd);
+        self.first_step_since(object, &read)?;
         for (at, row) in read.status.application_status.iter().enumerate() {
             let field = format!("status.applicationStatus[{at}]");
             let field_of_time = format!("{field}.lastTransitionTime");
@@ -388,7 +364,9 @@ impl ShownRollout {
                 }
                 "Pending" | "Progressing" => {
                     target.state = SeenState::Updating;
+                    target.is_unanswered = row.status == "Pending";
                     target.instructed = since;
+                    target.since = since;
                 }
                 "Healthy" => {
                     target.state = SeenState::Ready;
@@ -405,120 +383,21 @@ impl ShownRollout {
         Ok(())
     }
 
-    /// Adds the clusters of all stages of an update run.
-    fn staged_run(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let read: ShownObject = object.read()?;
-        self.run_goes_on(object, &read)?;
-        self.released = self.time(
-            object,
-            "metadata.creationTimestamp",
-            read.metadata.creation_timestamp.as_deref(),
-        )?;
-        let clusters = read
-            .status
-            .stages_status
-            .iter()
-            .map(|stage| stage.clusters.len())
-            .sum();
-        let help = "export the update run again when it is initialized";
-        self.expect_targets(object, clusters, "status.stagesStatus", help);
-        for (nth, stage) in read.status.stages_status.iter().enumerate() {
-            for (at, cluster) in stage.clusters.iter().enumerate() {
-                let field = format!("status.stagesStatus[{nth}].clusters[{at}].conditions");
-                let target = self.cluster_of_stage(object, &field, cluster)?;
-                self.targets.push(target);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds a cluster in a stage of an update run. `field`: the path of the cluster's conditions.
-    fn cluster_of_stage(
+    /// Adds the start of a rolling sync, while the condition is about its start or its first step.
+    fn first_step_since(
         &mut self,
         object: &ExportObject<'_>,
-        field: &str,
-        cluster: &StageCluster,
-    ) -> OrProblems<ShownTarget> {
-        let conditions = ShownConditions {
-            field,
-            conditions: &cluster.conditions,
-        };
-        let started = self.since(object, conditions, "Started", "True")?;
-        let succeeded = self.since(object, conditions, "Succeeded", "True")?;
-        let failed = self.since(object, conditions, "Succeeded", "False")?;
-        let state = if succeeded.is_some() {
-            SeenState::Ready
-        } else if failed.is_some() {
-            SeenState::Failed
-        } else if started.is_some() {
-            SeenState::Updating
-        } else {
-            SeenState::Waiting
-        };
-        Ok(ShownTarget {
-            name: cluster.cluster_name.clone(),
-            state,
-            instructed: ShownSince::time(started),
-            ready: ShownSince::time(succeeded),
-            message: messages::of_stage_cluster(&cluster.conditions),
-            ..ShownTarget::default()
-        })
-    }
-
-    /// Rejects an update run that has failed, because a failure is final, or whose state is not `Run`.
-    fn run_goes_on(&mut self, object: &ExportObject<'_>, run: &ShownObject) -> OrProblems<()> {
-        let another = "create another update run, and export that";
-        let failed = final_condition(run, "Succeeded", "False");
-        let failed = failed.or_else(|| final_condition(run, "Initialized", "False"));
-        if let Some(condition) = failed {
-            return Err(refused(
-                object,
-                &condition.field,
-                &condition.message,
-                another,
-            ));
-        }
-        self.over = final_condition(run, "Succeeded", "True").map(|condition| {
-            let message = condition.message + ", but not all of its clusters are ready";
-            object.problem(&condition.field, message).with_help(another)
-        });
-        let state = run.spec.state.as_deref().unwrap_or("Run");
-        if state == "Run" || self.over.is_some() {
+        read: &ShownObject,
+    ) -> OrProblems<()> {
+        let shown = ShownConditions::of(read);
+        let Some(place) = shown.position("RolloutProgressing", "True") else {
             return Ok(());
-        }
-        let message =
-            format!("the state of the update run is `{state}`, so no other cluster is updated");
-        Err(refused(
-            object,
-            "spec.state",
-            &message,
-            "set `spec.state: Run`, and export again",
-        ))
-    }
-
-    /// Adds a binding, whose cluster is a target.
-    fn binding(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
-        let read: ShownObject = object.read()?;
-        let conditions = ShownConditions::of(&read);
-        let waits = self.since(object, conditions, "RolloutStarted", "False")?;
-        let started = self.since(object, conditions, "RolloutStarted", "True")?;
-        let available = self.since(object, conditions, "Available", "True")?;
-        let state = if started.is_none() {
-            SeenState::Waiting
-        } else if available.is_some() {
-            SeenState::Ready
-        } else {
-            SeenState::Updating
         };
-        self.began_by(ShownSince::time(waits));
-        self.targets.push(ShownTarget {
-            name: read.spec.target_cluster.clone(),
-            state,
-            instructed: ShownSince::time(started),
-            ready: ShownSince::time(available),
-            message: messages::of_binding(&read.status.conditions),
-            ..ShownTarget::default()
-        });
+        let message = &shown.conditions[place].message;
+        if message.ends_with("started") || message.ends_with("step 1") {
+            let since = self.since(object, shown, "RolloutProgressing", "True")?;
+            self.began_by(ShownSince::time(since));
+        }
         Ok(())
     }
 
@@ -565,6 +444,7 @@ impl ShownRollout {
         }
         let stats: Stats = object.read()?;
         self.is_numbered = true;
+        self.product = Some(ShownProduct::CloudFoundry);
         let help =
             "export the stats of the new process, which `new_processes` of the deployment names";
         self.expect_targets(object, stats.resources.len(), "resources", help);
@@ -586,51 +466,29 @@ impl ShownRollout {
     }
 }
 
-/// Returns the progress of the update in a BundleDeployment.
-fn state_of_deployment(read: &ShownObject) -> SeenState {
-    let ShownSpec {
-        deployment, staged, ..
-    } = &*read.spec;
-    let status = &read.status;
-    let is_applied = status.applied.is_some() && status.applied == *deployment;
-    if deployment.is_none() || (staged.is_some() && staged != deployment) {
-        SeenState::Waiting
-    } else if is_applied && status.ready {
-        SeenState::Ready
-    } else if status.display.state == "ErrApplied" || is_applied && has_ended(read) {
-        SeenState::Failed
-    } else {
-        SeenState::Updating
-    }
+/// Returns the kind and the API group of an object that has the kind of a product, but is of another one.
+fn foreign_kind(mark: &KindMark) -> Option<String> {
+    let kind = mark.kind.as_deref()?;
+    let own = group_of(kind)?;
+    let (group, _) = mark.api_version.as_deref()?.split_once('/')?;
+    (group != own).then(|| format!("{kind} of {group}"))
 }
 
-/// Returns whether Fleet has given up the apply of a BundleDeployment: the id counts as applied, and `Installed` is
-/// False (`deployErrToStatus` in `internal/cmd/agent/deployer/deployer.go` of rancher/fleet at 3b2c622).
-fn has_ended(read: &ShownObject) -> bool {
-    let conditions = ShownConditions::of(read);
-    conditions.position("Installed", "False").is_some()
-}
-
-/// A condition that ends an update run.
-struct FinalCondition {
-    /// The path of the condition's status.
-    field: String,
-    message: String,
-}
-
-/// Returns the condition that ends an update run, if it has this status.
-fn final_condition(run: &ShownObject, kind: &str, status: &str) -> Option<FinalCondition> {
-    let place = ShownConditions::of(run).position(kind, status)?;
-    let reason = run.status.conditions[place].reason.as_deref();
-    let reason = reason.unwrap_or("no reason");
-    Some(FinalCondition {
-        field: format!("status.conditions[{place}].status"),
-        message: format!("the update run is over: {kind} is {status} ({reason})"),
-    })
+/// Returns whether an object is of this API group.
+fn is_of(mark: &KindMark, group: &str) -> bool {
+    let version = mark.api_version.as_deref().unwrap_or("");
+    version
+        .strip_prefix(group)
+        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Returns the problem with an object whose rollout is not in progress, at one of the object's fields.
-fn refused(object: &ExportObject<'_>, field: &str, message: &str, help: &str) -> Vec<Problem> {
+pub(super) fn refused(
+    object: &ExportObject<'_>,
+    field: &str,
+    message: &str,
+    help: &str,
+) -> Vec<Problem> {
     let problem = object.problem(field, message.to_owned());
     vec![problem.with_help(help.to_owned())]
 }

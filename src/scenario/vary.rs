@@ -9,7 +9,8 @@ use super::load::begin;
 use super::loader::{Loader, Purpose};
 use super::variants::VariantTree;
 use super::{Experiment, Overrides};
-use crate::document::problem::LoadError;
+use crate::document::path::Path;
+use crate::document::problem::{LoadError, Problem};
 
 /// An experiment that can be checked again with other values of constants, without reading its files again.
 #[derive(Debug)]
@@ -155,6 +156,15 @@ impl VariedExperiment {
     #[must_use]
     pub fn product(&self, strategy: &str) -> Option<&'static str> {
         constants::product_of(&self.loader.tree, strategy).map(|product| product.key)
+    }
+
+    /// Returns a problem at a value of the experiment's file, or at the nearest value that contains it.
+    #[must_use]
+    pub(crate) fn problem_at(&self, path: &Path, message: String) -> Problem {
+        let mut path = path.clone();
+        while self.loader.tree.get(&path).is_none() && path.0.pop().is_some() {}
+        let place = self.loader.tree.key_place(&path);
+        self.loader.source.at(place, path.to_string(), message)
     }
 
     /// Returns the constants used in it.

@@ -40,7 +40,7 @@ pub use emulated::{EndedPull, LabObservation, Laboratory, MeasuredEgress, run_em
 pub use error::RunFailure;
 pub use memory::{MemoryPart, memory_of_run};
 use past::Past;
-pub use past::{Continuation, RolloutSoFar, SeenState, SeenTarget, run_from};
+pub use past::{Continuation, PlannedRest, RolloutSoFar, SeenState, SeenTarget, run_from};
 use progress::Progress;
 pub use progress_guard::NoProgress;
 use progress_guard::{ProgressGuard, ProgressMark};

@@ -10,6 +10,7 @@
 //! | updating | a report before the present is withheld; the remaining time is drawn from the run's longer durations |
 //! | waiting | an instruction does not arrive before the present |
 //! | failed | it never reports readiness |
+//! | any, with a planned duration | its report arrives after that duration, not when simulated |
 //!
 //! A person's pending action happens before the instruction of the first target that was observed as instructed but is
 //! not instructed in the run. If there is no such target, and the product does not show the action, it happens after
@@ -59,6 +60,24 @@ pub struct SeenTarget {
     pub instructed: Option<SimTime>,
     /// The time at which the target became ready, if known.
     pub ready: Option<SimTime>,
+    /// Whether the update has stopped, so that its duration says nothing about the other targets.
+    pub is_stuck: bool,
+    /// The future of a target that is not ready yet.
+    pub rest: PlannedRest,
+}
+
+/// The future of a target that is not ready yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum PlannedRest {
+    /// The run simulates it.
+    #[default]
+    Simulated,
+    /// The run simulates it, and an update that is too early in the run takes longer than this share of the longer ones.
+    Longer(f64),
+    /// The target is ready this long after its instruction, in place of the simulated time.
+    Takes(SimDuration),
+    /// The target's update fails permanently.
+    Fails,
 }
 
 /// A rollout in progress.
@@ -247,6 +266,16 @@ impl Past<'_> {
             target.due = Some(at);
             schedule_ready_report(cluster, at, queue);
         }
+        if let PlannedRest::Takes(duration) = seen.rest
+            && target.due.is_none()
+        {
+            let told = seen.instructed.or(target.instructed);
+            // A report at exactly this instant would count as observed, so it comes later.
+            let least = self.seen.now.max(queue.now()) + SimDuration::from_millis(1);
+            let at = least.max(told.unwrap_or(queue.now()) + duration);
+            target.due = Some(at);
+            schedule_ready_report(cluster, at, queue);
+        }
         false
     }
 
@@ -271,6 +300,9 @@ impl Past<'_> {
         }
         let is_own = target.own_ready.is_none();
         target.own_ready.get_or_insert(now);
+        if matches!(seen.rest, PlannedRest::Takes(_) | PlannedRest::Fails) {
+            return true;
+        }
         match seen.state {
             SeenState::Waiting => false,
             SeenState::Failed => true,
@@ -311,7 +343,10 @@ impl Past<'_> {
         }
         let fit = self.fit;
         let key = EntityKey::of("update in progress").part(u64::from(cluster.0));
-        let share = 1.0 - dist::unit(&mut self.streams.stream(key, "rest"));
+        let share = match self.seen.targets[at].rest {
+            PlannedRest::Longer(share) => 1.0 - share,
+            _ => 1.0 - dist::unit(&mut self.streams.stream(key, "rest")),
+        };
         let whole = fit.map_or(elapsed, |fit| fit.beyond(elapsed, share));
         // A report at exactly this instant would count as observed, so it comes later.
         SimDuration::from_secs_f64((whole - elapsed).clamp(1e-3, 1e8))

@@ -37,6 +37,8 @@ pub(super) fn time(seconds: f64) -> String {
 /// A target at an instant: when it was instructed and became ready, if that has happened.
 struct Shown<'r> {
     cluster: &'r str,
+    /// Whether the update was instructed and never succeeds.
+    fails: bool,
     stage: &'r str,
     told: Option<f64>,
     ready: Option<f64>,
@@ -75,6 +77,7 @@ impl Exported {
                 let (told, ready) = shown(row);
                 Shown {
                     cluster: &row.cluster,
+                    fails: told.is_some_and(|told| told + 60.0 < now) && row.ready_s.is_none(),
                     stage: &row.stage,
                     told,
                     ready: ready.filter(|_| told.is_some()),
@@ -111,6 +114,13 @@ fn fleet(targets: &[Shown<'_>]) -> Value {
             "s-old:o"
         };
         let is_current = target.told.is_none() || target.ready.is_some();
+        let state = if is_current {
+            "Ready"
+        } else if target.fails {
+            "ErrApplied"
+        } else {
+            "WaitApplied"
+        };
         let mut conditions =
             vec![json!({"type": "Ready", "status": if is_current { "True" } else { "False" }})];
         if let Some(ready) = target.ready {
@@ -129,7 +139,7 @@ fn fleet(targets: &[Shown<'_>]) -> Value {
                 "appliedDeploymentID": if is_current { current } else { "s-old:o" },
                 "ready": is_current,
                 "conditions": conditions,
-                "display": {"state": if is_current { "Ready" } else { "WaitApplied" }},
+                "display": {"state": state},
             },
         })
     };

@@ -1,7 +1,9 @@
 //! Forecasts of truncated rollouts: simulated ones in worlds that differ from the defaults, in the format of each
 //! product.
 
+mod evidence;
 mod exporter;
+mod refusals;
 
 use std::path::Path;
 
@@ -215,7 +217,7 @@ fn forecasts_of_cut_off_rollouts_contain_the_end_and_are_narrower_than_unconditi
             let (from, to) = interval(&record);
             assert!(
                 to - from < 0.3 * (high - low),
-                "{product:?}: {from} to {to}, and {low} to {high} before"
+                "{product:?}: {from} to {to}, and {low} to {high} before: {record:?}"
             );
             assert!(
                 record.is_conditioned && record.seen.ready >= 7,
@@ -313,7 +315,7 @@ fn the_forecast_does_not_depend_on_the_number_of_threads() {
         " UTC (90%: 15:",
         "8 of 24 member clusters ready",
         "Load to come: ",
-        "Based on 19 draws",
+        "Based on ",
     ] {
         assert!(one.contains(part), "{part}: {one}");
     }
@@ -702,7 +704,7 @@ fn a_failed_target_stays_failed_and_is_left_out() {
     );
     assert_eq!(code, 0, "{shown}");
     assert!(
-        shown.contains("1 failed") && shown.contains("Failed: 1 cluster."),
+        shown.contains("1 failed") && shown.contains("Failed: 1 cluster ("),
         "{shown}"
     );
 }
@@ -731,7 +733,7 @@ fn a_target_whose_apply_fleet_has_ended_has_failed() {
     let (shown, code) = printed(folder.path(), &args);
     assert_eq!(code, 0, "{shown}");
     assert!(
-        shown.contains("1 failed") && shown.contains("Failed: 1 cluster."),
+        shown.contains("1 failed") && shown.contains("Failed: 1 cluster ("),
         "{shown}"
     );
     let line = format!(

@@ -8,37 +8,22 @@ use super::wrap::wrapped;
 use crate::results::{ForecastEstimate, ForecastRecord, ForecastSpan, ForecastTime};
 use fleetsim_units::counted;
 
+/// A share of the interval by which an end may differ with another seed without a sentence about it.
+const AGREEMENT: f64 = 0.1;
+
 /// Maximum number of the product's messages in the text.
 const MOST_MESSAGES: usize = 5;
 
 /// The text for a terminal.
 #[must_use]
 pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
-    let mut lines = vec![done(forecast), seen(forecast)];
-    if let Some(next) = &forecast.next {
-        let what = if next.stage.is_empty() {
-            format!("`{}` is the next {}", next.first, forecast.target)
-        } else {
-            format!("`{}` begins, with `{}`", next.stage, next.first)
-        };
-        lines.push(format!(
-            "Next: {what}, at {}.",
-            span(&next.begins, forecast)
-        ));
-    }
-    if let [first, ..] = &forecast.slow[..] {
-        let verb = if forecast.slow.len() == 1 {
-            "is"
-        } else {
-            "are"
-        };
-        lines.push(format!(
-            "Slow: {} {verb} not ready; the first has been updating for {}, longer than {} of the updates.",
-            listed(&quoted(forecast.slow.iter().map(|slow| slow.name.as_str()))),
-            time(first.for_s),
-            percent((first.longer_than * 1000.0).floor() / 1000.0)
-        ));
-    }
+    let mut lines = vec![done(forecast)];
+    lines.extend(without_stuck(forecast));
+    lines.push(seen(forecast));
+    lines.extend(difference(forecast));
+    lines.extend(next(forecast));
+    lines.extend(stuck(forecast));
+    lines.extend(slow(forecast));
     lines.extend(
         forecast
             .hold
@@ -46,12 +31,7 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
             .map(|hold| format!("Held by `{}`: {}", hold.rule, hold.explanation)),
     );
     lines.extend(shown(forecast));
-    if forecast.seen.failed > 0 {
-        lines.push(format!(
-            "Failed: {}. The forecast assumes that they stay failed, and covers the others.",
-            counted(forecast.seen.failed, &forecast.target)
-        ));
-    }
+    lines.extend(failed(forecast));
     if is_over(forecast) {
         return lines
             .iter()
@@ -66,22 +46,215 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
         rate(low),
         rate(high)
     ));
-    lines.push(if forecast.is_conditioned {
-        format!(
-            "Based on {} draws of the constants that fit the updates so far.",
-            count(f64::from(forecast.draws))
-        )
-    } else {
-        let target = &forecast.target;
-        format!(
-            "No {target} has finished, so this is the unconditioned forecast of {} draws.",
-            forecast.draws
-        )
-    });
+    lines.push(basis(forecast));
     lines
         .iter()
         .map(|line| wrapped(line, width, "  "))
         .collect()
+}
+
+/// The next stage or target.
+fn next(forecast: &ForecastRecord) -> Option<String> {
+    let next = forecast.next.as_ref()?;
+    let what = if next.stage.is_empty() {
+        format!("`{}` is the next {}", next.first, forecast.target)
+    } else {
+        format!("`{}` begins, with `{}`", next.stage, next.first)
+    };
+    let begins = span(&next.begins, forecast);
+    Some(format!("Next: {what}, at {begins}."))
+}
+
+/// The end of the others, if the stuck targets stay away.
+fn without_stuck(forecast: &ForecastRecord) -> Option<String> {
+    let others = forecast.done_without_stuck.as_ref()?;
+    let stays = if forecast.stuck.len() == 1 {
+        "stays"
+    } else {
+        "stay"
+    };
+    let when = if others.median.is_some() {
+        format!("the others are done at {}", span(others, forecast))
+    } else {
+        "the others are never done".to_owned()
+    };
+    Some(format!(
+        "That is if {} back. If {} {stays} away, {when}.",
+        comes(forecast),
+        stuck_names(forecast)
+    ))
+}
+
+/// `store-13 comes`
+fn comes(forecast: &ForecastRecord) -> String {
+    let verb = if forecast.stuck.len() == 1 {
+        "comes"
+    } else {
+        "come"
+    };
+    format!("{} {verb}", stuck_names(forecast))
+}
+
+fn stuck_names(forecast: &ForecastRecord) -> String {
+    let names = forecast.stuck.iter().map(|stuck| stuck.name.as_str());
+    some_of(&quoted(names))
+}
+
+/// The stuck targets, with the time since when.
+fn stuck(forecast: &ForecastRecord) -> Vec<String> {
+    let mut lines = Vec::new();
+    for stuck in forecast.stuck.iter().take(MOST_MESSAGES) {
+        let since = clock(&stuck.since, &forecast.now);
+        lines.push(if stuck.is_silent {
+            format!("Silent: the agent of `{}`, since {since} UTC.", stuck.name)
+        } else {
+            format!(
+                "Stuck: `{}` has been updating since {since} UTC, far longer than the finished ones.",
+                stuck.name
+            )
+        });
+    }
+    let more = forecast.stuck.len().saturating_sub(MOST_MESSAGES);
+    if more > 0 {
+        lines.push(format!(
+            "And {} more are silent or stuck: see --json.",
+            count(more as f64)
+        ));
+    }
+    lines
+}
+
+/// How the observed updates differ from those of the experiment.
+fn difference(forecast: &ForecastRecord) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(ForecastEstimate { median, low, high }) = forecast.update_ratio {
+        lines.push(format!(
+            "Updates take {} times ({} to {}) what the experiment's links and other values give; the forecast goes by \
+             the observed durations.",
+            number(two_digits(median)),
+            number(two_digits(low)),
+            number(two_digits(high))
+        ));
+    }
+    if let Some(usual) = forecast.expected_failures {
+        lines.push(format!(
+            "{} failed, and in 95% of the draws at most {} do; the forecast draws more failures.",
+            counted(forecast.seen.failed, &forecast.target),
+            count(usual as f64)
+        ));
+    }
+    lines
+}
+
+/// A number with two significant digits.
+fn two_digits(value: f64) -> f64 {
+    let digits = 1 - libm::floor(libm::log10(value.max(1e-9))) as i32;
+    let scale = libm::pow(10.0, f64::from(digits));
+    (value * scale).round() / scale
+}
+
+fn slow(forecast: &ForecastRecord) -> Option<String> {
+    let first = forecast.slow.first()?;
+    let verb = if forecast.slow.len() == 1 {
+        "is"
+    } else {
+        "are"
+    };
+    Some(format!(
+        "Slow: {} {verb} not ready; the first has been updating for {}, longer than {} of the updates.",
+        listed(&quoted(forecast.slow.iter().map(|slow| slow.name.as_str()))),
+        time(first.for_s),
+        percent((first.longer_than * 1000.0).floor() / 1000.0)
+    ))
+}
+
+/// The failed targets, with their names.
+fn failed(forecast: &ForecastRecord) -> Option<String> {
+    if forecast.failed.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "Failed: {} ({}). The forecast assumes that they stay failed, and covers the others.",
+        counted(forecast.seen.failed, &forecast.target),
+        some_of(&quoted(forecast.failed.iter().map(String::as_str)))
+    ))
+}
+
+/// What the forecast is based on, and how far another seed may move it.
+fn basis(forecast: &ForecastRecord) -> String {
+    let draws = count(f64::from(forecast.draws));
+    let mut text = if forecast.is_conditioned {
+        format!(
+            "Based on {draws} draws of the constants that fit the updates so far; they are worth {} different draws.",
+            count(forecast.effective_draws.floor())
+        )
+    } else {
+        let target = &forecast.target;
+        format!("No {target} has finished, so this is the unconditioned forecast of {draws} draws.")
+    };
+    if forecast.disagreement >= 1.0 {
+        text += " With another seed, an end may be before the horizon or never; --draws adds more.";
+    } else if forecast.disagreement > AGREEMENT {
+        _ = write!(
+            text,
+            " Another seed may move an end by {} of the interval; --draws adds more.",
+            percent((forecast.disagreement * 100.0).round() / 100.0)
+        );
+    }
+    text
+}
+
+/// Says why a forecast differs from the one before. `None`: the new end is within the interval before.
+#[must_use]
+pub fn forecast_change(before: &ForecastRecord, now: &ForecastRecord) -> Option<String> {
+    let median =
+        |record: &ForecastRecord| record.done.median.as_ref().map_or(f64::INFINITY, |at| at.s);
+    let end = |at: &Option<ForecastTime>| at.as_ref().map_or(f64::INFINITY, |at| at.s);
+    let is_within = end(&before.done.low) <= median(now) && median(now) <= end(&before.done.high);
+    if is_within || is_over(now) {
+        return None;
+    }
+    let direction = if median(now) > median(before) {
+        "later"
+    } else {
+        "earlier"
+    };
+    Some(format!(
+        "The end is {direction} than the interval of the forecast before, because {}.",
+        reason(before, now)
+    ))
+}
+
+/// What has changed between two forecasts.
+fn reason(before: &ForecastRecord, now: &ForecastRecord) -> String {
+    let target = &now.target;
+    let stuck = now.stuck.len().saturating_sub(before.stuck.len());
+    let failed = now.seen.failed.saturating_sub(before.seen.failed);
+    if stuck > 0 {
+        let verb = if stuck == 1 { "is" } else { "are" };
+        return format!("{} more {verb} silent or stuck", counted(stuck, target));
+    }
+    if now.stuck.len() < before.stuck.len() {
+        return "a target that was silent or stuck has come back".to_owned();
+    }
+    if failed > 0 {
+        let verb = if failed == 1 { "has" } else { "have" };
+        return format!("{} more {verb} failed", counted(failed, target));
+    }
+    if now.update_ratio.is_some() != before.update_ratio.is_some() {
+        return "the updates now show that they differ from what the experiment gives".to_owned();
+    }
+    let rule = |record: &ForecastRecord| record.hold.as_ref().map(|hold| hold.rule.clone());
+    if let Some(rule) = rule(now).filter(|held| Some(held) != rule(before).as_ref()) {
+        return format!("`{rule}` holds the rollout now");
+    }
+    if now.seen.ready == before.seen.ready {
+        return format!("no further {target} has become ready");
+    }
+    format!(
+        "the {} since then took a different time",
+        counted(now.seen.ready - before.seen.ready, "update")
+    )
 }
 
 /// The product's messages, each with the targets that have it, those of most targets first.
@@ -101,8 +274,9 @@ fn shown(forecast: &ForecastRecord) -> Vec<String> {
     groups.truncate(MOST_MESSAGES);
     let mut lines = Vec::new();
     for (message, names) in groups {
+        let since = first_since(forecast, &names);
         let names = some_of(&quoted(names));
-        lines.push(format!("The product shows for {names}: {message}"));
+        lines.push(format!("The product shows for {names}{since}: {message}"));
     }
     if more > 0 {
         lines.push(format!(
@@ -111,6 +285,22 @@ fn shown(forecast: &ForecastRecord) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// ` since 14:02:11`: the first time since when targets are updating or have failed, if the product shows one.
+fn first_since(forecast: &ForecastRecord, names: &[&str]) -> String {
+    let mut first: Option<&ForecastTime> = None;
+    for begun in &forecast.begun {
+        if let Some(since) = &begun.since
+            && names.contains(&begun.name.as_str())
+            && first.is_none_or(|first| since.s < first.s)
+        {
+            first = Some(since);
+        }
+    }
+    first.map_or_else(String::new, |since| {
+        format!(" since {} UTC", clock(since, &forecast.now))
+    })
 }
 
 fn done(forecast: &ForecastRecord) -> String {

@@ -79,7 +79,7 @@ pub use draw::{
 pub use export::{write_metrics, write_trace};
 #[cfg(not(target_family = "wasm"))]
 pub use figures::{FigureError, FigureStyle, draw_figures};
-pub use forecast::forecast_text;
+pub use forecast::{forecast_change, forecast_text};
 pub use guesses::deciding_links;
 pub use html::{EXPLORED, ExploredPage, PAGE_FILE, explore_page, explored};
 pub use junit::junit;

@@ -22,16 +22,32 @@ pub struct ForecastRecord {
     pub is_conditioned: bool,
     /// Number of draws of the constants behind the intervals.
     pub draws: u32,
+    /// The number of different draws that the draws are worth, after those that fit were repeated.
+    pub effective_draws: f64,
+    /// The share of the interval's width by which an end may differ with another seed.
+    pub disagreement: f64,
     /// The probability that the intervals contain the true value, if the model is right.
     pub level: f64,
     /// Time when all targets except failed ones are ready.
     pub done: ForecastSpan,
+    /// Time when the others are ready, if the stuck targets stay away. `None`: no target is stuck.
+    pub done_without_stuck: Option<ForecastSpan>,
     /// The share of draws in which a target that has not failed is not ready before the horizon.
     pub unfinished: f64,
     /// The stage or target that is next.
     pub next: Option<ForecastNext>,
     /// The targets that take longest, the longest first.
     pub slow: Vec<SlowTarget>,
+    /// The names of the failed targets.
+    pub failed: Vec<String>,
+    /// The targets that are updating or have failed.
+    pub begun: Vec<BegunTarget>,
+    /// The targets that may come back or stay away.
+    pub stuck: Vec<StuckTarget>,
+    /// The observed durations of updates as a ratio to those of the draws. `None`: they do not differ.
+    pub update_ratio: Option<ForecastEstimate>,
+    /// The number of failures that 95 % of the draws do not exceed. `None`: no more targets have failed.
+    pub expected_failures: Option<usize>,
     /// The rule that blocks waiting targets.
     pub hold: Option<ForecastHold>,
     /// The product's messages about targets that are updating or have failed.
@@ -98,6 +114,26 @@ pub struct SlowTarget {
     pub for_s: f64,
     /// The share of updates that had finished, or were expected to finish, in less time.
     pub longer_than: f64,
+}
+
+/// A target that is updating or has failed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BegunTarget {
+    /// The name of the target.
+    pub name: String,
+    /// Since when, if the product shows it.
+    pub since: Option<ForecastTime>,
+}
+
+/// A target that may come back or stay away.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StuckTarget {
+    /// The name of the target.
+    pub name: String,
+    /// The last sign of life of its agent, or the time of the instruction.
+    pub since: ForecastTime,
+    /// Whether its agent is silent; otherwise its update takes far longer than all finished ones.
+    pub is_silent: bool,
 }
 
 /// The message of the product about a target.

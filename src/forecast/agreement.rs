@@ -1,0 +1,248 @@
+//! Enough draws: groups of draws are added until two seeds would agree, and the rest of each draw is run again where the
+//! observation differs from the draws or where targets are stuck.
+//!
+//! The ends of the interval are quantiles of the draws. Their standard error follows from the order statistics around
+//! them (David and Nagaraja, Order Statistics, section 7.1), for the number of draws that the learnt draws are worth.
+//! Each group learns by itself with its own random numbers, so groups are independent.
+//!
+//! A stuck target may come back or stay away. Both ends are computed: with the rest that the run draws, and with the
+//! stuck targets as failed.
+
+use super::draws::{DrawEnd, DrawGroup, DrawnRollout, PaceDraw, effective};
+use super::pace::{Difference, EvenShares, planned};
+use crate::engine::{EntityKey, Streams};
+use crate::sim::{PlannedRest, RolloutSoFar, SeenState};
+use crate::stats::{ordered, quantile_of_sorted, sample_sd};
+use crate::study::{StudyError, in_order};
+
+/// Maximum number of groups of draws.
+pub const MOST_GROUPS: u32 = 12;
+
+/// Number of groups after which two seeds need not agree any more.
+const GROUPS_TO_AGREE: u32 = 5;
+
+/// The least number of different draws that a forecast may be based on.
+pub(super) const LEAST_EFFECTIVE: f64 = 20.0;
+
+/// The share of the interval's width by which an end may differ between two seeds.
+pub(super) const MOST_DISAGREEMENT: f64 = 0.1;
+
+/// The shares of the draws below the two ends of the interval.
+const ENDS: [f64; 2] = [0.05, 0.95];
+
+/// The draws that a forecast is based on.
+pub(super) struct LearntRollout {
+    pub(super) draws: Vec<PaceDraw>,
+    /// The number of different draws that they are worth.
+    pub(super) effective: f64,
+    /// How the observation differs from the draws.
+    pub(super) difference: Difference,
+    /// The ends of the draws if stuck targets stay away. Empty if no target is stuck.
+    pub(super) without_stuck: Vec<DrawEnd>,
+    /// The ends of the interval of each group by itself.
+    of_groups: Vec<[f64; 2]>,
+    /// The share of the interval's width by which an end may differ with another seed.
+    pub(super) disagreement: f64,
+}
+
+impl DrawnRollout<'_> {
+    /// Returns draws of as many groups as two seeds need to agree. `run_done` is called after each run.
+    pub(super) fn learnt_in_agreement(
+        &self,
+        run_done: &(impl Fn() + Sync),
+    ) -> Result<LearntRollout, StudyError> {
+        let mut learnt = LearntRollout {
+            draws: Vec::new(),
+            effective: 0.0,
+            difference: Difference::default(),
+            without_stuck: Vec::new(),
+            of_groups: Vec::new(),
+            disagreement: 1.0,
+        };
+        for number in 0..MOST_GROUPS {
+            let of_group = DrawnRollout {
+                group: number,
+                ..*self
+            };
+            let group = of_group.learnt(run_done)?;
+            if number == 0 {
+                learnt.difference = Difference::of(self.stated, &group, self.seen);
+            }
+            of_group.add(group, &mut learnt, run_done)?;
+            learnt.disagreement = disagreement(&learnt);
+            let agrees = learnt.disagreement <= MOST_DISAGREEMENT;
+            let is_tried = number + 1 >= GROUPS_TO_AGREE;
+            if learnt.effective >= LEAST_EFFECTIVE && (agrees || is_tried) {
+                break;
+            }
+        }
+        Ok(learnt)
+    }
+
+    /// Returns the maximum number of runs.
+    pub(super) fn most_runs(&self) -> u64 {
+        u64::from(GROUPS_TO_AGREE) * (self.runs() + 2 * u64::from(self.draws))
+    }
+
+    /// Adds a group to the learnt draws, with the rest of each draw.
+    fn add(
+        &self,
+        group: DrawGroup,
+        learnt: &mut LearntRollout,
+        run_done: &(impl Fn() + Sync),
+    ) -> Result<(), StudyError> {
+        learnt.effective += effective(&group.learnt);
+        let mut draws = group.learnt;
+        if self.is_conditioned() {
+            let difference = &learnt.difference;
+            draws = in_order(draws.len(), |at| {
+                let mut draw = draws[at].clone();
+                draw.end = self.continued(&draw, &self.plan(&draw, at, difference))?;
+                run_done();
+                Ok(draw)
+            })?;
+        }
+        if self.seen.targets.iter().any(|target| target.is_stuck) {
+            let difference = &learnt.difference;
+            let ends = in_order(draws.len(), |at| {
+                let rest = without_stuck(self.plan(&draws[at], at, difference));
+                let end = self.continued(&draws[at], &rest)?;
+                run_done();
+                Ok(end)
+            })?;
+            learnt.without_stuck.extend(ends);
+        }
+        let done: Vec<f64> = draws.iter().map(|draw| draw.end.done_s).collect();
+        let done = ordered(&done);
+        learnt
+            .of_groups
+            .push(ENDS.map(|share| quantile_of_sorted(&done, share).unwrap_or(0.0)));
+        learnt.draws.extend(draws);
+        Ok(())
+    }
+
+    /// Returns the rollout with the planned rest of a draw, if the observation differs from the draws.
+    fn plan(&self, draw: &PaceDraw, at: usize, difference: &Difference) -> RolloutSoFar {
+        if !self.is_conditioned() {
+            return self.seen.clone();
+        }
+        let seed = self.varied.base().seed;
+        let even = EvenShares {
+            number: u64::from(self.group * self.draws) + at as u64,
+        };
+        let key = EntityKey::of("forecast").part(even.number);
+        let mut stream = Streams::new(seed, 0).stream(key, "plan");
+        let mut offsets = Streams::new(seed, 0).stream(EntityKey::of("forecast"), "offsets");
+        planned(
+            draw,
+            self.seen,
+            difference,
+            even,
+            (&mut stream, &mut offsets),
+        )
+    }
+}
+
+/// Returns a rollout in which stuck targets stay away: those in progress have failed, and those that wait will fail.
+fn without_stuck(mut seen: RolloutSoFar) -> RolloutSoFar {
+    for target in &mut seen.targets {
+        if target.is_stuck {
+            target.rest = PlannedRest::Fails;
+            if target.state == SeenState::Updating {
+                target.state = SeenState::Failed;
+            }
+        }
+    }
+    seen
+}
+
+/// Returns the share of the interval's width by which an end may differ with another seed: two standard errors. The
+/// rests of updates are spread evenly over the draws, so the ends of groups may scatter less than independent draws.
+fn disagreement(learnt: &LearntRollout) -> f64 {
+    let done: Vec<f64> = learnt.draws.iter().map(|draw| draw.end.done_s).collect();
+    let of_draws = of_independent_draws(&done, learnt.effective);
+    if learnt.of_groups.len() < 3 {
+        return of_draws;
+    }
+    of_draws.min(between_groups(&done, &learnt.of_groups))
+}
+
+/// Returns two standard errors of the ends as a share of the width, from the order statistics around them.
+fn of_independent_draws(done: &[f64], effective: f64) -> f64 {
+    let done = ordered(done);
+    let at = |share: f64| quantile_of_sorted(&done, share.clamp(0.0, 1.0)).unwrap_or(0.0);
+    let width = at(ENDS[1]) - at(ENDS[0]);
+    let mut most: f64 = 0.0;
+    for share in ENDS {
+        let error = libm::sqrt(share * (1.0 - share) / effective.max(1.0));
+        let (low, high) = (at(share - error), at(share + error));
+        most = most.max(share_of_width(high - low, low, high, width));
+    }
+    most
+}
+
+/// Returns two standard errors of the ends as a share of the width, from the ends of the groups.
+fn between_groups(done: &[f64], groups: &[[f64; 2]]) -> f64 {
+    let done = ordered(done);
+    let at = |share| quantile_of_sorted(&done, share).unwrap_or(0.0);
+    let width = at(ENDS[1]) - at(ENDS[0]);
+    let mut most: f64 = 0.0;
+    for end in 0..ENDS.len() {
+        let ends: Vec<f64> = groups.iter().map(|group| group[end]).collect();
+        let low = ends.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let errors = 2.0 * sample_sd(&ends).unwrap_or(0.0) / libm::sqrt(ends.len() as f64);
+        most = most.max(share_of_width(errors, low, high, width));
+    }
+    most
+}
+
+/// Returns a difference as a share of the width. Times are whole seconds, so up to two seconds are no difference.
+fn share_of_width(difference: f64, low: f64, high: f64, width: f64) -> f64 {
+    if low.is_infinite() || high - low < 2.0 {
+        0.0
+    } else if high.is_infinite() || !width.is_finite() {
+        1.0
+    } else {
+        (difference / width.max(1.0)).min(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Draws that are done at 0, 10, 20 … seconds: an end moves by 2 · √(0.05 · 0.95 / n) of all, which span 0.9.
+    #[test]
+    fn more_draws_agree_better() {
+        let draws = |count: u32| {
+            let mut done = Vec::new();
+            for number in 0..count {
+                done.push(10_000.0 * f64::from(number) / f64::from(count - 1));
+            }
+            done
+        };
+        let of_100 = of_independent_draws(&draws(100), 100.0);
+        assert!((of_100 - 0.0484).abs() < 0.005, "{of_100}");
+        assert!(of_independent_draws(&draws(400), 400.0) < 0.6 * of_100);
+        let mut never = draws(100);
+        never[90..].fill(f64::INFINITY);
+        assert_eq!(
+            of_independent_draws(&never, 100.0),
+            0.0,
+            "the upper end is never, for every seed"
+        );
+    }
+
+    /// Groups whose upper ends are 90, 100 and 110 s: the standard error is 10 / √3 s.
+    #[test]
+    fn the_scatter_of_groups_is_an_error_of_their_mean() {
+        let mut done = Vec::new();
+        for number in 0..=100 {
+            done.push(f64::from(number));
+        }
+        let groups = [[5.0, 90.0], [5.0, 100.0], [5.0, 110.0]];
+        let expected = 2.0 * 10.0 / libm::sqrt(3.0) / 90.0;
+        assert!((between_groups(&done, &groups) - expected).abs() < 1e-9);
+    }
+}
