@@ -23,7 +23,7 @@ use super::draws::{DrawGroup, PaceDraw};
 use crate::engine::{Stream, dist};
 use crate::sim::{PlannedRest, RolloutSoFar, SeenState};
 use crate::stats::{CensoredFit, quantile_of_sorted, sorted, t_quantile};
-use crate::units::SimDuration;
+use crate::units::{SimDuration, SimTime};
 
 /// The share of draws on one side of the check at which the observation counts as different.
 const UNUSUAL: f64 = 0.95;
@@ -165,7 +165,7 @@ fn unusual_ratio(draws: &[PaceDraw]) -> Option<RatioEstimate> {
     let ends = sorted(&ends);
     let at = |share| quantile_of_sorted(&ends, share).map(libm::exp);
     let median = at(0.5)?;
-    let is_unusual = slower > UNUSUAL || slower < 1.0 - UNUSUAL;
+    let is_unusual = !(1.0 - UNUSUAL..=UNUSUAL).contains(&slower);
     if !is_unusual || libm::log(median).abs() < LEAST_LN_RATIO {
         return None;
     }
@@ -271,7 +271,7 @@ fn rest_of_update(draw: &PaceDraw, at: usize, share: f64, timed: TimedDraw<'_>) 
         sigma: ratio.sigma.max(ratio.spread),
     };
     let told = timed.seen.targets[at].instructed;
-    let told_s = told.map(|told| told.as_secs_f64());
+    let told_s = told.map(SimTime::as_secs_f64);
     let told_s = told_s.or(draw.end.instructed_s[at]);
     let now_s = timed.seen.now.as_secs_f64();
     let elapsed = told_s.map_or(0.0, |told| (now_s - told).max(0.0));

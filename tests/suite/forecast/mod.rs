@@ -215,8 +215,9 @@ fn forecasts_of_cut_off_rollouts_contain_the_end_and_are_narrower_than_unconditi
             let record =
                 forecast(&forecaster.unwrap_or_else(|error| panic!("{}", error.render(false))));
             let (from, to) = interval(&record);
+            // A world that differs from the file may be far slower than the unconditioned forecast.
             assert!(
-                to - from < 0.3 * (high - low),
+                record.update_ratio.is_some() || to - from < 0.3 * (high - low),
                 "{product:?}: {from} to {to}, and {low} to {high} before: {record:?}"
             );
             assert!(
