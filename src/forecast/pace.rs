@@ -1,23 +1,24 @@
-//! The posterior predictive check: the observed updates against those of the draws, and the plan that widens a forecast
-//! when they differ.
+//! The posterior predictive check: the observed updates against those of the draws, and the plan that widens a
+//! forecast when they differ.
 //!
 //! Each draw has a run that follows the rollout, so that the same targets update in it at the same times. The ratio of
 //! the observed duration of an update to its duration in the run shows what the values in the run cannot explain, such
 //! as a link that the experiment states wrongly. The logarithms of the ratios are fitted with [`CensoredFit`], because
 //! an update in progress has only a lower bound.
 //!
-//! Learning can hide a wrong link behind another constant, whose range is wide. The first check is therefore against the
-//! run with the experiment's own values: its ratio is reported if it is a quarter above or below 1, and 1 is outside of
-//! its interval of 90 %. Durations of waiting targets then get the uncertainty of the mean ratio. The second check is
-//! against the draws after learning. If they differ, the rest of each run is planned: a target is ready after its
-//! duration in the run times a ratio, which is drawn with the uncertainty of its mean and the spread that the run lacks.
-//! Without a difference, durations of waiting targets get half of that uncertainty, since learning is too sure.
+//! Learning can hide a wrong link behind another constant, whose range is wide. The first check is therefore against
+//! the run with the experiment's own values: its ratio is reported if it is a quarter above or below 1, and 1 is
+//! outside of its interval of 90 %. Durations of waiting targets then get the uncertainty of the mean ratio. The
+//! second check is against the draws after learning. If they differ, the rest of each run is planned: a target is
+//! ready after its duration in the run times a ratio, which is drawn with the uncertainty of its mean and the spread
+//! that the run lacks. Without a difference, durations of waiting targets get half of that uncertainty, since
+//! learning is too sure.
 //!
 //! In the same way, more failures than 95 % of the draws have mean that further targets fail with a probability drawn
 //! from Beta(failures + 1/2, finished + 1/2), which is Jeffreys' prior.
 //!
-//! Left out: rates of transfers, because exports have no bytes (their effect on durations is checked), and failures that
-//! depend on a group of targets.
+//! Left out: rates of transfers, because exports have no bytes (their effect on durations is checked), and failures
+//! that depend on a group of targets.
 
 use super::draws::{DrawGroup, PaceDraw};
 use crate::engine::{Stream, dist};
