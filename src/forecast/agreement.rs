@@ -1,5 +1,5 @@
-//! Enough draws: groups of draws are added until two seeds would agree, and the rest of each draw is run again where the
-//! observation differs from the draws or where targets are stuck.
+//! Enough draws: groups of draws are added until two seeds would agree, and the rest of each draw is run again where
+//! the observation differs from the draws or where targets are stuck.
 //!
 //! The ends of the interval are quantiles of the draws. Their standard error follows from the order statistics around
 //! them (David and Nagaraja, Order Statistics, section 7.1), for the number of draws that the learnt draws are worth.

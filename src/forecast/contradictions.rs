@@ -177,8 +177,8 @@ impl Judged<'_> {
     }
 }
 
-/// Returns how many more targets may be unready than the limit allows. Where a target that was ready counts as updating
-/// when it is unready again, the limit holds only for starts of updates: a fifth of it, and at least 1.
+/// Returns how many more targets may be unready than the limit allows. Where a target that was ready counts as
+/// updating when it is unready again, the limit holds only for starts of updates: a fifth of it, and at least 1.
 fn tolerance(product: ShownProduct, most: usize) -> usize {
     match product {
         ShownProduct::Fleet | ShownProduct::KubeFleetRolling | ShownProduct::CloudFoundry => {

@@ -11,7 +11,7 @@
 //! Given the constants, the targets' durations are neither independent nor exactly lognormal. They therefore count as
 //! at most [`MOST_WEIGHT`] independent durations. `docs/forecast.md` reports the resulting coverage.
 
-use super::pace::{ComparedUpdate, PaceRatio};
+use super::ratio::{ComparedUpdate, PaceRatio};
 use crate::engine::{EntityKey, Stream, Streams, dist};
 use crate::results::ForecastHold;
 use crate::scenario::{Level, VariedExperiment};

@@ -16,6 +16,7 @@
 //! | `draws` | draws of the constants that fit the observed updates, each with its run to the end |
 //! | `pace` | the check of the observed updates against the draws |
 //! | `summary` | what is next, and which updates are slow |
+//! | `ratio` | the ratio of observed durations to those in a run |
 //! | `agreement` | as many draws as two seeds need to agree |
 //!
 //! In [`sim::run_from`](crate::sim::run_from) the product's rules follow the observed state, and continue from there.
@@ -33,6 +34,7 @@ mod kubefleet_status;
 mod messages;
 mod pace;
 mod product;
+mod ratio;
 mod repeated;
 mod status;
 mod stuck;
@@ -59,8 +61,8 @@ pub use agreement::MOST_GROUPS;
 use agreement::{LEAST_EFFECTIVE, LearntRollout};
 use contradictions::Judged;
 use draws::{DrawnRollout, PaceDraw};
-use pace::PaceRatio;
 use product::ShownProduct;
+use ratio::PaceRatio;
 use status::ShownRollout;
 use stuck::StuckSince;
 use targets::{BegunSince, TargetPlaces, cluster_names, paused};

@@ -9,10 +9,11 @@
 //! | Cloud Foundry | `created_at` of the deployment |
 //!
 //! Kubernetes sets the time of an entry of `managedFields` when its manager changes a value that it owns
-//! (`ManagedFieldsEntry.Time` in `apimachinery/pkg/apis/meta/v1/types.go`). Argo CD renews the time of a condition when
-//! its message changes, and the message names the current step (`UpdateApplicationSetApplicationStatusConditions` in
-//! `applicationset/progressivesync`); before 2.9 the message says only that the rollout started. KubeFleet sets
-//! `startTime` when the first cluster of a stage begins (`StageUpdatingStatus` in `apis/placement/v1beta1`).
+//! (`ManagedFieldsEntry.Time` in `apimachinery/pkg/apis/meta/v1/types.go`). Argo CD renews the time of a condition
+//! when its message changes, and the message names the current step
+//! (`UpdateApplicationSetApplicationStatusConditions` in `applicationset/progressivesync`); before 2.9 the message
+//! says only that the rollout started. KubeFleet sets `startTime` when the first cluster of a stage begins
+//! (`StageUpdatingStatus` in `apis/placement/v1beta1`).
 //!
 //! Left out: releases of a Git commit, whose time only Git and the products' logs have.
 

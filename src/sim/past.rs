@@ -72,7 +72,8 @@ pub enum PlannedRest {
     /// The run simulates it.
     #[default]
     Simulated,
-    /// The run simulates it, and an update that is too early in the run takes longer than this share of the longer ones.
+    /// The run simulates it, and an update that is too early in the run takes longer than this share of the longer
+    /// ones.
     Longer(f64),
     /// The target is ready this long after its instruction, in place of the simulated time.
     Takes(SimDuration),

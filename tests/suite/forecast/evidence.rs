@@ -1,8 +1,8 @@
 //! Evidence over many simulated rollouts, in worlds that match the experiment's file and in worlds that do not.
 //!
 //! Constants of each world are drawn from their ranges. A rollout is cut at one share of ready targets, exported, and
-//! forecast from the experiment's file. An answered forecast covers if its interval contains the true end of the targets
-//! that it is about: all except failed ones, and except stuck ones if it gives an end without them.
+//! forecast from the experiment's file. An answered forecast covers if its interval contains the true end of the
+//! targets that it is about: all except failed ones, and except stuck ones if it gives an end without them.
 //!
 //! The quick form runs in the suite. `FORECAST_EVIDENCE=1` runs the long form, whose counts docs/forecast.md quotes.
 
