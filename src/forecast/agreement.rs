@@ -197,12 +197,15 @@ fn between_groups(done: &[f64], groups: &[[f64; 2]]) -> f64 {
     most
 }
 
-/// Returns a difference as a share of the width. Times are whole seconds, so up to two seconds are no difference.
+/// Returns a difference as a share of the width. Times are whole seconds, so up to two seconds are no difference. An
+/// end that moves is no share of an endless width, unless some seeds never reach it.
 fn share_of_width(difference: f64, low: f64, high: f64, width: f64) -> f64 {
     if low.is_infinite() || high - low < 2.0 {
         0.0
-    } else if high.is_infinite() || !width.is_finite() {
+    } else if high.is_infinite() {
         1.0
+    } else if !width.is_finite() {
+        0.0
     } else {
         (difference / width.max(1.0)).min(1.0)
     }
