@@ -83,6 +83,10 @@ const NOT_RUN: &[(&str, &str)] = &[
         "builds the program; `committed_results` computes the results that these commands make",
     ),
     (
+        "FORECAST_EVIDENCE=1 cargo ",
+        "takes an hour; `forecast::evidence` runs the quick form",
+    ),
+    (
         "python3 -m venv ",
         "needs the network; `analysis_page` runs the page's cells",
     ),
