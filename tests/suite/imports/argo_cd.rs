@@ -81,7 +81,7 @@ fn automated_sync_is_read_from_each_application() {
     let run = printed(folder.path(), "run out --replicates 1");
     assert!(run.contains("4 of 6 clusters"), "{run}");
     assert!(
-        run.contains("2 of 6 clusters cannot be updated: paused"),
+        run.contains("2 of 6 clusters paused for the whole time"),
         "{run}"
     );
 
