@@ -14,7 +14,7 @@ use itertools::Itertools;
 
 use super::memory::MemoryArgs;
 use super::simulation::Simulation;
-use super::{ExperimentArgs, Failure, OutputFormat, output, progress};
+use super::{ExperimentArgs, Failure, OutputFormat, interrupt, output, progress};
 
 /// Interval between checks of watched files.
 const LOOK: Duration = Duration::from_millis(500);
@@ -140,7 +140,7 @@ impl ForecastArgs {
             clock: clock(),
             draws: self.draws,
         };
-        let forecaster = Forecaster::new(varied, variant, &inputs)?;
+        let forecaster = interrupt::during(|| Forecaster::new(varied, variant, &inputs))?;
         let bar = progress::bar(
             ProgressBar::new(forecaster.runs()),
             "forecasting {wide_bar} {pos}/{len} runs",

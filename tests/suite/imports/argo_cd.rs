@@ -91,7 +91,7 @@ fn automated_sync_is_read_from_each_application() {
     assert!(rolling.contains(note), "{rolling}");
     assert!(!strategies(folder.path()).contains("autoSync"));
     let run = printed(folder.path(), "run out --replicates 1");
-    assert!(run.contains("all 6 clusters are ready after"), "{run}");
+    assert!(run.contains("all 6 clusters ready in"), "{run}");
 }
 
 #[test]
