@@ -597,11 +597,14 @@ impl Exploration {
     /// Returns the variant after the change, to find what holds it back.
     #[cfg(not(target_family = "wasm"))]
     fn tried(&self, stop: &Stop) -> TriedVariant<'_> {
-        let runs = self.records[AFTER].runs.iter();
+        let mut run_events = 0;
+        for run in &self.records[AFTER].runs {
+            run_events = run.run.events.max(run_events);
+        }
         TriedVariant {
             variant: &self.variants[AFTER],
             seed: self.seed,
-            run_events: runs.map(|run| run.run.events).max().unwrap_or(0),
+            run_events,
             stop: stop.clone(),
         }
     }

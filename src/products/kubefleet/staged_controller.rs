@@ -11,9 +11,9 @@
 //! this frees in the cluster; conflicts of the run's own writes of bindings, which queue the run again.
 //!
 //! A deleted placement loses all bindings, one after the other (`cleanUpAllBindingsFor` in
-//! `pkg/scheduler/scheduler.go`), and all clusters lose their workloads. The field `deleteStrategy` changes nothing: its
-//! type is declared in `apis/placement/v1beta1/clusterresourceplacement_types.go`, and no controller reads it. Left out:
-//! the member agents' retries while resources terminate; the hub looks every 15 s whether they are gone.
+//! `pkg/scheduler/scheduler.go`), and all clusters lose their workloads. The field `deleteStrategy` changes nothing:
+//! its type is declared in `apis/placement/v1beta1/clusterresourceplacement_types.go`, and no controller reads it.
+//! Left out: the member agents' retries while resources terminate; the hub looks every 15 s whether they are gone.
 
 use super::members;
 use super::runs::UpdateRun;
