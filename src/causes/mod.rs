@@ -11,9 +11,9 @@
 //! - *Then*: after the first, each other resource is lifted.
 //!
 //! A resource is named if it saves over 5% of the time, and more than the placebo moves a run, in each of six runs.
-//! These runs are extra: no run of the study has their random numbers. A run that saves nothing ends its trial, so most
-//! trials have one run. The number of trials is limited by their events, and not by time, so that results are the same
-//! on any machine.
+//! These runs are extra: no run of the study has their random numbers. A run that saves nothing ends its trial, so
+//! most trials have one run. The number of trials is limited by their events, and not by time, so that results are the
+//! same on any machine.
 //!
 //! The tests compare the profile with algebra: worlds with one, two and three limits. `docs/causes.md` tells readers
 //! when not to trust it.
@@ -81,8 +81,8 @@ pub struct TriedVariant<'v> {
     pub stop: Stop,
 }
 
-/// Finds what holds a variant back, on the current rayon pool. Returns the rows of all trials; empty if they do not fit
-/// into the budget.
+/// Finds what holds a variant back, on the current rayon pool. Returns the rows of all trials; empty if they do not
+/// fit into the budget.
 ///
 /// # Errors
 /// Returns an error if a run fails as it is, without anything lifted.

@@ -230,9 +230,8 @@ mod tests {
         assert!(of_independent_draws(&draws(400), 400.0) < 0.6 * of_100);
         let mut never = draws(100);
         never[90..].fill(f64::INFINITY);
-        assert_eq!(
-            of_independent_draws(&never, 100.0),
-            0.0,
+        assert!(
+            of_independent_draws(&never, 100.0) < 1e-9,
             "the upper end is never, for every seed"
         );
     }

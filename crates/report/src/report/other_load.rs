@@ -1,7 +1,7 @@
 //! The load that a registry sends to others over time, for the chart of its egress.
 //!
-//! It is read from the settings in force: a constant rate, or rates over the day. Left out: rates from a file and pulls
-//! of another fleet, which no settings show, and worlds whose variants have different loads.
+//! It is read from the settings in force: a constant rate, or rates over the day. Left out: rates from a file and
+//! pulls of another fleet, which no settings show, and worlds whose variants have different loads.
 
 use super::clock::StartClock;
 use fleetsim_units::{BytesPerSec, WithUnit};

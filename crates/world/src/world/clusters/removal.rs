@@ -1,10 +1,10 @@
 //! The removal of a cluster's workloads for good, after a product's object that wanted them is deleted.
 //!
 //! The deletion reaches the agent like an instruction, in a cluster that is cut off after its return. Then an apply in
-//! progress has no further effect, all pods terminate, and the agent reports once the last pod is gone: deletions in the
-//! foreground wait for dependents (`DeletePropagationForeground`: kubefleet-dev/kubefleet at e160c1cd,
-//! `pkg/controllers/workapplier/controller.go`; argoproj/argo-cd at 37ee0097, `controller/appcontroller.go`). Nothing is
-//! applied in the cluster afterwards.
+//! progress has no further effect, all pods terminate, and the agent reports once the last pod is gone: deletions in
+//! the foreground wait for dependents (`DeletePropagationForeground`: kubefleet-dev/kubefleet at e160c1cd,
+//! `pkg/controllers/workapplier/controller.go`; argoproj/argo-cd at 37ee0097, `controller/appcontroller.go`). Nothing
+//! is applied in the cluster afterwards.
 //!
 //! Left out: image pulls of pods that are deleted, which go on to their end as in a rolling update; finalizers of the
 //! workloads' own resources; and volumes.
