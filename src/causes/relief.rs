@@ -73,25 +73,25 @@ impl Relief {
     }
 
     pub(super) fn bucket(self, limit: &mut Option<RequestLimit>) {
-        match (self, limit) {
-            (Self::Whole, limit) => *limit = None,
-            (_, Some(limit)) => {
-                limit.rate = PerSecond::new(limit.rate.get() * self.rate_factor());
-                limit.burst = self.counted(limit.burst);
-            }
-            (_, None) => {}
+        if self == Self::Whole {
+            *limit = None;
+        } else if let Some(RequestLimit { rate, burst, .. }) = limit {
+            self.tokens(rate, burst);
         }
     }
 
     pub(super) fn pods(self, limit: &mut Option<PodLimit>) {
-        match (self, limit) {
-            (Self::Whole, limit) => *limit = None,
-            (_, Some(limit)) => {
-                limit.rate = PerSecond::new(limit.rate.get() * self.rate_factor());
-                limit.burst = self.counted(limit.burst);
-            }
-            (_, None) => {}
+        if self == Self::Whole {
+            *limit = None;
+        } else if let Some(PodLimit { rate, burst }) = limit {
+            self.tokens(rate, burst);
         }
+    }
+
+    /// A token bucket that remains.
+    fn tokens(self, rate: &mut PerSecond, burst: &mut u32) {
+        *rate = PerSecond::new(rate.get() * self.rate_factor());
+        *burst = self.counted(*burst);
     }
 
     /// A maximum that may be absent.

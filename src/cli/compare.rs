@@ -9,14 +9,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use fleetsim::io::read_below;
 use fleetsim::report::{self, Results, Review, ReviewSide, review_markdown, review_text};
-use fleetsim::results::{PROVENANCE_FILE, RESOLVED_FILE, Tables, to_json};
+use fleetsim::results::{PROVENANCE_FILE, RESOLVED_FILE, RunRow, Tables, to_json};
 use fleetsim::scenario::{Experiment, load_with};
 use fleetsim::study::{self, MemoryEstimate};
 use indicatif::ProgressBar;
 
-use super::causes::{self, RunEvents};
 use super::simulation::{Simulation, described};
-use super::{Again, ExperimentArgs, Failure, output, progress, revision};
+use super::{Again, ExperimentArgs, Failure, causes, output, progress, revision};
 
 #[derive(Args, Debug)]
 pub(super) struct CompareArgs {
@@ -154,16 +153,8 @@ impl SimulatedVersion {
         let Some(experiment) = &self.experiment else {
             return Ok(());
         };
-        let mut runs: Vec<RunEvents<'_>> = Vec::new();
-        for run in &self.side.results.tables.runs {
-            runs.push(RunEvents {
-                variant: &run.variant,
-                events: run.events,
-            });
-        }
-        let tried = causes::tried(experiment, labels, &runs);
-        let events = runs.iter().map(|run| run.events).sum();
-        self.side.results.causes = causes::of_variants(experiment, &tried, events, threads)?;
+        let runs: Vec<&RunRow> = self.side.results.tables.runs.iter().collect();
+        self.side.results.causes = causes::of_variants(experiment, labels, &runs, threads)?;
         Ok(())
     }
 }

@@ -3,14 +3,14 @@
 use clap::Args;
 use fleetsim::report;
 use fleetsim::results::{
-    CauseRow, PLAN_FILE, PlanRecord, Question, causes_table, plan_tables, to_json,
+    CauseRow, PLAN_FILE, PlanRecord, Question, RunRow, causes_table, plan_tables, to_json,
 };
 use fleetsim::scenario::{Experiment, load_plan};
 use fleetsim::study::MemoryEstimate;
 use fleetsim::study::plan::{SearchResult, run_count_at_most, search};
 use indicatif::ProgressBar;
 
-use super::causes::{RunEvents, of_variants, tried};
+use super::causes::of_variants;
 use super::simulation::{Recording, Simulation, StudyWords, described};
 use super::{Failure, SimulateArgs, output, progress, run};
 
@@ -75,10 +75,11 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     }
     let (mut found, recording) = recording.or_saved(simulated)?;
     let causes = if args.no_causes {
-        Vec::new()
+        Ok(Vec::new())
     } else {
-        try_causes(&experiment, &mut found, threads)?
+        try_causes(&experiment, &mut found, threads)
     };
+    let (causes, recording) = recording.or_saved(causes)?;
     let ((), recording) = recording.write(|publication, begins| {
         begins("tables");
         for (name, bytes) in plan_tables(&found.plan, &found.runs) {
@@ -106,20 +107,12 @@ fn try_causes(
     found: &mut SearchResult,
     threads: Option<u16>,
 ) -> Result<Vec<CauseRow>, Failure> {
-    let mut runs: Vec<RunEvents<'_>> = Vec::new();
-    for run in &found.runs {
-        runs.push(RunEvents {
-            variant: &run.variant,
-            events: run.events,
-        });
-    }
     let mut labels: Vec<String> = Vec::new();
     for question in &found.plan.questions {
         labels.extend(question.best.clone());
     }
-    let recommended = tried(experiment, &labels, &runs);
-    let events = runs.iter().map(|run| run.events).sum();
-    let rows = of_variants(experiment, &recommended, events, threads)?;
+    let runs: Vec<&RunRow> = found.runs.iter().collect();
+    let rows = of_variants(experiment, &labels, &runs, threads)?;
     for question in &mut found.plan.questions {
         let best = question.best.as_deref();
         question.bound = report::bound_text(&rows, best.unwrap_or_default());

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fleetsim::results::{
-    CauseRow, Journal, Provenance, Publication, Tables, VariantRecord, causes_table,
+    CauseRow, Journal, Provenance, Publication, RunRow, Tables, VariantRecord, causes_table,
     decisions_table, uncertainty_tables,
 };
 use fleetsim::scenario::{Experiment, Overrides, VariedExperiment};
@@ -15,10 +15,9 @@ use fleetsim::{report, study};
 use indicatif::ProgressBar;
 use itertools::Itertools;
 
-use super::causes::{self, RunEvents};
 use super::progress::StudyProgress;
 use super::simulation::{Recording, Simulation, StudyWords, described, starts_commands};
-use super::{DetailArgs, Failure, OutputFormat, SimulateArgs, output, precision, progress};
+use super::{DetailArgs, Failure, OutputFormat, SimulateArgs, causes, output, precision, progress};
 
 #[derive(Args, Debug)]
 pub(super) struct RunArgs {
@@ -212,16 +211,8 @@ fn causes_of(
     results: &report::Results,
     threads: Option<u16>,
 ) -> Result<Vec<CauseRow>, Failure> {
-    let mut runs: Vec<RunEvents<'_>> = Vec::new();
-    for run in results.tables.runs.iter().chain(&results.draws) {
-        runs.push(RunEvents {
-            variant: &run.variant,
-            events: run.events,
-        });
-    }
-    let tried = causes::tried(experiment, &report::recommended(results), &runs);
-    let events = runs.iter().map(|run| run.events).sum();
-    causes::of_variants(experiment, &tried, events, threads)
+    let runs: Vec<&RunRow> = results.tables.runs.iter().chain(&results.draws).collect();
+    causes::of_variants(experiment, &report::recommended(results), &runs, threads)
 }
 
 /// Adds each variant's precision to the provenance, and returns it as text. Empty if no precision was requested.

@@ -39,6 +39,18 @@ pub(super) struct Label {
     pub(super) align: Align,
 }
 
+impl Label {
+    /// The left end of the text, which is `length` long.
+    pub(super) fn start(&self, length: f64) -> f64 {
+        let (anchor, _) = self.at;
+        match self.align {
+            Align::Left => anchor,
+            Align::Middle => anchor - length / 2.0,
+            Align::Right => anchor - length,
+        }
+    }
+}
+
 /// A shape with its style; later ones cover earlier ones.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {

@@ -207,14 +207,13 @@ fn basis(forecast: &ForecastRecord) -> String {
 /// Says why a forecast differs from the one before. `None`: the new end is within the interval before.
 #[must_use]
 pub fn forecast_change(before: &ForecastRecord, now: &ForecastRecord) -> Option<String> {
-    let median =
-        |record: &ForecastRecord| record.done.median.as_ref().map_or(f64::INFINITY, |at| at.s);
-    let end = |at: &Option<ForecastTime>| at.as_ref().map_or(f64::INFINITY, |at| at.s);
-    let is_within = end(&before.done.low) <= median(now) && median(now) <= end(&before.done.high);
+    let median_s = seconds(now.done.median.as_ref());
+    let is_within = seconds(before.done.low.as_ref()) <= median_s
+        && median_s <= seconds(before.done.high.as_ref());
     if is_within || is_over(now) {
         return None;
     }
-    let direction = if median(now) > median(before) {
+    let direction = if median_s > seconds(before.done.median.as_ref()) {
         "later"
     } else {
         "earlier"
@@ -225,7 +224,12 @@ pub fn forecast_change(before: &ForecastRecord, now: &ForecastRecord) -> Option<
     ))
 }
 
-/// What has changed between two forecasts.
+/// Seconds from the release to an end of a forecast; infinite for an end that is not reached.
+fn seconds(end: Option<&ForecastTime>) -> f64 {
+    end.map_or(f64::INFINITY, |end| end.s)
+}
+
+/// Names the change between two forecasts.
 fn reason(before: &ForecastRecord, now: &ForecastRecord) -> String {
     let target = &now.target;
     let stuck = now.stuck.len().saturating_sub(before.stuck.len());
@@ -241,12 +245,20 @@ fn reason(before: &ForecastRecord, now: &ForecastRecord) -> String {
         let verb = if failed == 1 { "has" } else { "have" };
         return format!("{} more {verb} failed", counted(failed, target));
     }
-    if now.update_ratio.is_some() != before.update_ratio.is_some() {
-        return "the updates now show that they differ from what the experiment gives".to_owned();
+    match (&before.update_ratio, &now.update_ratio) {
+        (None, Some(_)) => {
+            return "the updates now differ from what the experiment gives".to_owned();
+        }
+        (Some(_), None) => {
+            return "the updates no longer differ from what the experiment gives".to_owned();
+        }
+        _ => {}
     }
-    let rule = |record: &ForecastRecord| record.hold.as_ref().map(|hold| hold.rule.clone());
-    if let Some(rule) = rule(now).filter(|held| Some(held) != rule(before).as_ref()) {
-        return format!("`{rule}` holds the rollout now");
+    let rule_before = before.hold.as_ref().map(|hold| &hold.rule);
+    if let Some(hold) = &now.hold
+        && Some(&hold.rule) != rule_before
+    {
+        return format!("`{}` holds the rollout now", hold.rule);
     }
     if now.seen.ready == before.seen.ready {
         return format!("no further {target} has become ready");

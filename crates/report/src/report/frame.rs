@@ -291,7 +291,8 @@ pub(super) fn bottom_axis(
 pub(super) fn arrow(canvas: &mut Canvas, area: Area) {
     /// Half of the height.
     const ARROW: f64 = 4.0;
-    let (left, middle) = (area.right + 2.0, area.bottom);
+    let left = area.right + 2.0;
+    let middle = area.bottom;
     let corners = vec![
         (left, middle - ARROW),
         (left + 1.6 * ARROW, middle),

@@ -10,7 +10,7 @@ use miniz_oxide::deflate::compress_to_vec_zlib;
 use pdf_writer::types::LineJoinStyle;
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, TextStr};
 
-use super::canvas::{Align, Canvas, GRID_PER_PX, Label, Position, Shape, on_grid};
+use super::canvas::{Canvas, GRID_PER_PX, Label, Position, Shape, on_grid};
 use super::sheet::ChartWidth;
 use super::style::Colour;
 use super::text::{face, glyph_scale, lay_out};
@@ -41,6 +41,26 @@ struct PageDrawing {
     height: f64,
     /// The opacities in use, in thousandths, with the number of their graphics state.
     opacities: BTreeMap<u16, usize>,
+}
+
+/// The place and the size of a letter on the page.
+#[derive(Clone, Copy)]
+struct GlyphPlace {
+    /// The left end.
+    start: f64,
+    baseline: f64,
+    /// Size of a unit of the font.
+    per_unit: f64,
+}
+
+impl GlyphPlace {
+    /// A point of the letter's outline on the page.
+    fn of(self, point: Point) -> Position {
+        (
+            self.start + f64::from(point.x) * self.per_unit,
+            self.baseline - f64::from(point.y) * self.per_unit,
+        )
+    }
 }
 
 impl PageDrawing {
@@ -147,23 +167,16 @@ impl PageDrawing {
     /// The outlines of the letters of a text.
     fn text(&mut self, label: &Label) {
         let (glyphs, length) = lay_out(&label.text, label.size, label.weight);
-        let (anchor, baseline) = label.at;
-        let start = anchor
-            - match label.align {
-                Align::Left => 0.0,
-                Align::Middle => length / 2.0,
-                Align::Right => length,
-            };
-        let per_unit = glyph_scale(label.size, label.weight);
+        let (_, baseline) = label.at;
+        let start = label.start(length);
         for (glyph, across) in glyphs {
             let Some(outline) = face(label.weight).outline(glyph) else {
                 continue;
             };
-            let place = |point: Point| {
-                (
-                    start + across + f64::from(point.x) * per_unit,
-                    baseline - f64::from(point.y) * per_unit,
-                )
+            let place = GlyphPlace {
+                start: start + across,
+                baseline,
+                per_unit: glyph_scale(label.size, label.weight),
             };
             let mut last: Option<Point> = None;
             for curve in outline.curves {
@@ -173,39 +186,34 @@ impl PageDrawing {
     }
 
     /// One curve of an outline, which begins another contour if it does not go on from the `last` point.
-    fn curve(
-        &mut self,
-        curve: &OutlineCurve,
-        last: &mut Option<Point>,
-        place: impl Fn(Point) -> Position,
-    ) {
+    fn curve(&mut self, curve: &OutlineCurve, last: &mut Option<Point>, place: GlyphPlace) {
         let (OutlineCurve::Line(from, _)
         | OutlineCurve::Quad(from, ..)
         | OutlineCurve::Cubic(from, ..)) = *curve;
         if *last != Some(from) {
-            let [x, y] = self.at(place(from));
+            let [x, y] = self.at(place.of(from));
             self.content.move_to(x, y);
         }
         let end = match *curve {
             OutlineCurve::Line(_, to) => {
-                let [x, y] = self.at(place(to));
+                let [x, y] = self.at(place.of(to));
                 self.content.line_to(x, y);
                 to
             }
             OutlineCurve::Quad(from, via, to) => {
-                self.cubic([toward(from, via), toward(to, via), to], &place);
+                self.cubic([toward(from, via), toward(to, via), to], place);
                 to
             }
             OutlineCurve::Cubic(_, one, two, to) => {
-                self.cubic([one, two, to], &place);
+                self.cubic([one, two, to], place);
                 to
             }
         };
         *last = Some(end);
     }
 
-    fn cubic(&mut self, points: [Point; 3], place: &impl Fn(Point) -> Position) {
-        let [one, two, end] = points.map(|point| self.at(place(point)));
+    fn cubic(&mut self, points: [Point; 3], place: GlyphPlace) {
+        let [one, two, end] = points.map(|point| self.at(place.of(point)));
         self.content
             .cubic_to(one[0], one[1], two[0], two[1], end[0], end[1]);
     }

@@ -11,7 +11,7 @@ use tiny_skia::{
     Stroke as Pen, Transform,
 };
 
-use super::canvas::{Align, Canvas, GRID_PER_PX, Label, Shape, on_grid};
+use super::canvas::{Canvas, GRID_PER_PX, Label, Shape, on_grid};
 use super::style::Colour;
 use super::text::{Weight, face, glyph_scale, lay_out};
 
@@ -231,13 +231,8 @@ fn is_long_side((from_x, from_y): (i32, i32), (to_x, to_y): (i32, i32)) -> bool 
 /// Writes a text with cached letters; draws missing ones.
 fn write(page: &mut PixmapMut<'_>, label: &Label, letters: &mut HashMap<LetterKey, Letter>) {
     let (glyphs, length) = lay_out(&label.text, label.size, label.weight);
-    let (anchor, baseline) = label.at;
-    let start = anchor
-        - match label.align {
-            Align::Left => 0.0,
-            Align::Middle => length / 2.0,
-            Align::Right => length,
-        };
+    let (_, baseline) = label.at;
+    let start = label.start(length);
     let baseline = (baseline * f64::from(PNG_PER_PX)).round() as i32;
     for (glyph, at) in glyphs {
         let place = ((start + at) * f64::from(PNG_PER_PX) * f64::from(STEPS)).round() as i32;

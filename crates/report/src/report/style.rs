@@ -310,6 +310,12 @@ mod tests {
         ],
     ];
 
+    /// The distance between two colours in L*a*b*.
+    fn distance(one: [f64; 3], other: [f64; 3]) -> f64 {
+        let [light, a, b] = [0, 1, 2].map(|at| one[at] - other[at]);
+        libm::hypot(libm::hypot(light, a), b)
+    }
+
     /// CIE L*a*b* (1976, white D65) of a colour with this vision.
     fn seen(Colour(red, green, blue): Colour, vision: &[[f64; 3]; 3]) -> [f64; 3] {
         let linear = [red, green, blue].map(|channel| {
@@ -342,8 +348,7 @@ mod tests {
             colours.push(WHITE);
             for (at, &a) in colours.iter().enumerate() {
                 for &b in &colours[..at] {
-                    let (p, q) = (seen(a, vision), seen(b, vision));
-                    let apart = libm::hypot(libm::hypot(p[0] - q[0], p[1] - q[1]), p[2] - q[2]);
+                    let apart = distance(seen(a, vision), seen(b, vision));
                     assert!(apart > 15.0, "{a:?} and {b:?} are {apart:.1} apart");
                 }
             }
@@ -384,8 +389,7 @@ mod tests {
             for vision in &VISIONS {
                 for (at, &a) in colours.iter().enumerate() {
                     for &b in &colours[..at] {
-                        let (p, q) = (seen(a, vision), seen(b, vision));
-                        let apart = libm::hypot(libm::hypot(p[0] - q[0], p[1] - q[1]), p[2] - q[2]);
+                        let apart = distance(seen(a, vision), seen(b, vision));
                         assert!(
                             apart > 12.0,
                             "{a:?} and {b:?}, on dark: {on_dark}: {apart:.1}"
@@ -401,8 +405,7 @@ mod tests {
         let styles = CurveStyle::of(&[(0..14).collect()], &[("Argo CD", false); 14]);
         for (at, a) in styles.iter().enumerate() {
             for b in &styles[..at] {
-                let (p, q) = (seen(a.colour(), &VISIONS[0]), seen(b.colour(), &VISIONS[0]));
-                let apart = libm::hypot(libm::hypot(p[0] - q[0], p[1] - q[1]), p[2] - q[2]);
+                let apart = distance(seen(a.colour(), &VISIONS[0]), seen(b.colour(), &VISIONS[0]));
                 assert!(a.pattern() != b.pattern() || apart > 10.0, "{apart:.1}");
             }
         }

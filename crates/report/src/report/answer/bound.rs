@@ -51,9 +51,9 @@ pub(in crate::report) fn short(causes: &[&CauseRow]) -> String {
 
 /// The row that names what holds the variant back most.
 pub(in crate::report) fn first<'r>(causes: &[&'r CauseRow]) -> Option<&'r CauseRow> {
-    let is_first =
-        |row: &&&CauseRow| matches!(row.verdict, CauseVerdict::First | CauseVerdict::Saturates);
-    causes.iter().find(is_first).copied()
+    let mut named = causes.to_vec();
+    named.retain(|row| matches!(row.verdict, CauseVerdict::First | CauseVerdict::Saturates));
+    named.first().copied()
 }
 
 fn with_verdict<'r>(causes: &[&'r CauseRow], verdict: CauseVerdict) -> Vec<&'r CauseRow> {
@@ -212,13 +212,14 @@ fn usual<'r>(causes: &[&'r CauseRow]) -> Option<&'r CauseRow> {
 
 /// The trial without the rule, if it saves something in each run.
 fn saving_rule<'r>(causes: &[&'r CauseRow]) -> Option<&'r CauseRow> {
-    let is_saving = |row: &&&CauseRow| {
+    let mut saving = causes.to_vec();
+    saving.retain(|row| {
         row.trial == TrialKind::Alone
             && row.resources() == [Resource::Rule]
             && row.saving_runs == row.runs
             && row.lifted_s.is_some()
-    };
-    causes.iter().find(is_saving).copied()
+    });
+    saving.first().copied()
 }
 
 /// `; then starting pods, 0.2 min`, in the unit of the first. Empty where the trials after the first did not fit.

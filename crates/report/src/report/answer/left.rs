@@ -30,12 +30,16 @@ pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
 
 /// `12 of 20 clusters have lost their workloads`: those whose workloads a person's deletion has removed.
 fn removed(variant: &VariantResults<'_>) -> Option<String> {
-    let removed = || variant.runs.iter().filter_map(|run| run.removed_targets);
-    let most = removed().max().filter(|most| *most > 0)?;
+    let mut removed: Vec<u64> = Vec::new();
+    for run in &variant.runs {
+        removed.extend(run.removed_targets);
+    }
+    let least = removed.iter().copied().min()?;
+    let most = removed.iter().copied().max().filter(|most| *most > 0)?;
     let targets = variant.runs.iter().map(|run| run.targets).max()?;
     Some(format!(
         "{} of {} have lost their workloads",
-        range_of((removed().min().unwrap_or(0), most)),
+        range_of((least, most)),
         counted(targets as usize, target_of([variant.info]))
     ))
 }
