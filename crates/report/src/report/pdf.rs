@@ -271,6 +271,7 @@ fn channels(Colour(red, green, blue): Colour) -> [f32; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::canvas::Align;
     use crate::report::canvas::Stroke;
     use crate::report::style::INK;
     use crate::report::text::Weight;

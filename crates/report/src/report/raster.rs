@@ -326,6 +326,7 @@ impl Letter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::canvas::Align;
     use crate::report::style::INK;
 
     #[test]
