@@ -103,6 +103,7 @@ fn relieve_world(world: &mut WorldSpec, resource: Resource, relief: Relief) {
         Resource::RegistryWorkers => registry_lifts::workers(world, relief),
         Resource::PullQuota => registry_lifts::quotas(world, relief),
         Resource::ConnectionRate => registry_lifts::connections(world, relief),
+        Resource::BlobRate => registry_lifts::blobs(world, relief),
         Resource::OtherLoad => registry_lifts::other_load(world, relief),
         Resource::RegionLinks => registry_lifts::regions(world, relief),
         Resource::Mirrors => registry_lifts::mirrors(world, relief),

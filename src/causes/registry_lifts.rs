@@ -23,6 +23,16 @@ pub(super) fn links(world: &mut WorldSpec, relief: Relief) {
     }
 }
 
+pub(super) fn blobs(world: &mut WorldSpec, relief: Relief) {
+    for registry in registries(world) {
+        if relief.removes() {
+            registry.per_blob = None;
+        } else if let Some(rate) = &mut registry.per_blob {
+            relief.drawn_rate(rate);
+        }
+    }
+}
+
 pub(super) fn requests(world: &mut WorldSpec, relief: Relief) {
     for registry in registries(world) {
         relief.bucket(&mut registry.manifest_limit);

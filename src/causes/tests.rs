@@ -137,6 +137,15 @@ fn worlds_with_one_limit() -> Vec<OneLimit> {
         },
         OneLimit {
             limits: Limits {
+                fleet: "[{name: 'a-{01..10}', nodes: 1, downlink: 10000 Gbit/s, rtt: 0 ms}]",
+                registry: "{egress: unlimited, perConnection: unlimited, perBlob: 100 MB/s, serviceTime: 0 s}",
+                ..NONE
+            },
+            resource: Resource::BlobRate,
+            costs_s: 100.0,
+        },
+        OneLimit {
+            limits: Limits {
                 node: "{nic: 80 Mbit/s, unpackRate: 1000000 GB/s, unpackSpread: 0, unpackPerLayer: 0 s, \
                        pullConstant: 0 s, startOverhead: 0 s, startSpread: 0, disk: {class: none}}",
                 ..NONE

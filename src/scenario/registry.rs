@@ -81,6 +81,15 @@ impl Checker<'_> {
         if let Some(first_byte) = &mut registry.blobs.cold_first_byte {
             self.resolve(&path.key("blobs").key("coldFirstByte"), first_byte);
         }
+        if let Some(rate) = &mut registry.per_blob {
+            let path = path.key("perBlob");
+            self.resolve(&path, rate);
+            self.positive_rate(&path, rate);
+        } else if self.is_set(&path.key("perBlobScope")) {
+            let message = "without `perBlob` the scope has no effect";
+            let help = "write `perBlob` too, such as `perBlob: 1.7 GB/s`";
+            self.report(&path.key("perBlobScope"), message, help);
+        }
         self.load(path, &mut registry, starts);
         self.limit_of_kind(path, "manifestRequests", &mut registry.manifest_limit);
         self.limit_of_kind(path, "blobRequests", &mut registry.blob_limit);

@@ -156,8 +156,8 @@ pub(super) fn ends_around(constant: &Constant, from: f64) -> Option<[f64; 2]> {
     if constant.is_absolute {
         return Some(ends);
     }
-    let default = constant.default_value().filter(|default| *default > 0.0)?;
-    Some(ends.map(|end| end * from / default))
+    let reference = constant.reference_value()?;
+    Some(ends.map(|end| end * from / reference))
 }
 
 /// Writes factors at the given levels into a tree, for one strategy.

@@ -31,6 +31,8 @@ pub enum Resource {
     PullQuota,
     /// The rate of one connection to a registry, and of its content delivery network.
     ConnectionRate,
+    /// The rate at which a registry sends one blob to all nodes together.
+    BlobRate,
     /// Load that the registries send to others.
     OtherLoad,
     /// The links of regions.
@@ -106,12 +108,13 @@ pub enum ResourceKind {
 
 impl Resource {
     /// All resources, in the order of the table.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::RegistryLink,
         Self::RegistryRequests,
         Self::RegistryWorkers,
         Self::PullQuota,
         Self::ConnectionRate,
+        Self::BlobRate,
         Self::OtherLoad,
         Self::RegionLinks,
         Self::Mirrors,
@@ -152,6 +155,7 @@ impl Resource {
             Self::RegistryWorkers => "the registry's workers",
             Self::PullQuota => "the pull quota",
             Self::ConnectionRate => "the rate of one connection",
+            Self::BlobRate => "the registry's rate for one layer",
             Self::OtherLoad => "other load on the registry",
             Self::RegionLinks => "the regions' links",
             Self::Mirrors => "the mirrors' links",

@@ -36,6 +36,12 @@ impl EntityKey {
     pub const fn part(self, index: u64) -> Self {
         Self(chain(self.0, index))
     }
+
+    /// Returns the key of this entity at `place`, such as a blob at an edge of a network.
+    #[must_use]
+    pub const fn at(self, place: Self) -> Self {
+        self.part(place.0)
+    }
 }
 
 impl From<&str> for EntityKey {

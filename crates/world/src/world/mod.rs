@@ -117,6 +117,7 @@ use nodes::order::PullOrders;
 use nodes::pull::Pull;
 use registry::Registry;
 use transfers::Transfers;
+use transfers::blob_links::BlobLinks;
 use transfers::link_loads::LinkLoads;
 use transfers::links::Links;
 
@@ -167,6 +168,7 @@ impl<'s> World<'s> {
         let mut links = Links::new(spec, &mut network);
         let mut caches = CacheLinks::new(spec, &links, &mut network);
         links.add_registries(spec, &mut network);
+        links.add_blobs(BlobLinks::new(spec, &catalog, &streams, &mut network));
         let mut world = Self {
             spec,
             platform,

@@ -118,7 +118,7 @@ impl World<'_> {
             bytes: size,
             sender,
             receiver: Some(node),
-            warms: None,
+            blob: None,
         };
         let transfer = self.transfers.start_over(now, &leg, transfer);
         self.note_download_begins(node);
@@ -168,7 +168,7 @@ impl World<'_> {
         let tcp = &self.registries[registry].spec.tcp;
         let connection = self.transfers.connect(node, key, cap, tcp, &self.streams);
         let leg = Leg {
-            links: self.transfers.links.path(registry, to),
+            links: self.transfers.links.path(registry, blob, to),
             connection,
         };
         let transfer = Transfer {
@@ -176,7 +176,7 @@ impl World<'_> {
             bytes: size,
             sender: Sender::RegistryFill(registry),
             receiver: None,
-            warms: blob,
+            blob,
         };
         let transfer = Some(self.transfers.start_over(queue.now(), &leg, transfer));
         self.registries[registry].transfer_begins();

@@ -73,7 +73,7 @@ impl LazyPart {
             bytes: self.size,
             sender,
             receiver: Some(self.node),
-            warms: None,
+            blob: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The bytes and requests of a release for each registry, region, mirror, cache and cluster.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::content::{ClusterNodes, ReleaseContent};
 use crate::world::distribution::spec::{CachePlace, DistributionKind};
@@ -10,6 +10,8 @@ use crate::world::spec::WorldSpec;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RegistryDemand {
     pub(super) bytes: f64,
+    /// The bytes of each layer that go to each region.
+    pub(super) layers: BTreeMap<LayerDemand, f64>,
     /// First requests of a pull, which are answered with the address of the token service.
     pub(super) challenges: u64,
     /// Requests that resolve a tag.
@@ -22,6 +24,13 @@ pub(super) struct RegistryDemand {
     pub(super) blobs: u64,
     /// The maximum number of manifests that one cluster requests.
     pub(super) most_manifests: u64,
+}
+
+/// A layer that a registry sends to a region, or to clusters without one.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct LayerDemand {
+    pub(super) blob: usize,
+    pub(super) region: Option<usize>,
 }
 
 /// The total demand of a release.
@@ -216,8 +225,18 @@ impl ReleaseDemand {
             self.registries[registry].blobs += u64::from(copies);
         }
         let host = route.copies.host(route.cluster);
-        if let Some(region) = route.world.clusters[host].region {
+        let region = route.world.clusters[host].region;
+        if let Some(region) = region {
             self.regions[region] += fetched;
+        }
+        // Reads on demand are not limited by the rate of a blob.
+        if !blob.is_config && route.world.distribution.lazy.is_none() {
+            let layer = LayerDemand {
+                blob: number,
+                region,
+            };
+            let layers = &mut self.registries[registry].layers;
+            *layers.entry(layer).or_default() += fetched;
         }
         match route.copies {
             FetchCopies::OncePerRegion(region) => {

@@ -1,10 +1,15 @@
 //! The limits of registries, regions, mirrors and regional caches, compared with the demand of a release.
 
-use super::demand::{RegistryDemand, ReleaseDemand};
+use std::collections::BTreeMap;
+
+use super::demand::{LayerDemand, RegistryDemand, ReleaseDemand};
 use super::need::{NeededAmount, ResourceNeed};
 use crate::world::distribution::spec::{CachePlace, DistributionKind};
+use crate::world::quantity::RateModel;
 use crate::world::registry::load_spec::OtherLoad;
-use crate::world::registry::spec::{HostSpec, PullQuota, QuotaScope, RegistrySpec, RequestLimit};
+use crate::world::registry::spec::{
+    BlobScope, HostSpec, PullQuota, QuotaScope, RegistrySpec, RequestLimit,
+};
 use crate::world::spec::WorldSpec;
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration};
 
@@ -40,6 +45,13 @@ pub(super) fn registry_needs(world: &WorldSpec, demand: &ReleaseDemand) -> Vec<R
             demand,
         };
         needs.extend(limits.link(data_share));
+        needs.extend(
+            limits
+                .spec
+                .per_blob
+                .as_ref()
+                .and_then(|rate| limits.layer(rate)),
+        );
         needs.extend(limits.request_needs());
         needs.extend(limits.spec.pull_quota.map(|quota| limits.quota(quota)));
     }
@@ -85,6 +97,25 @@ impl RegistryLimits<'_> {
             limit,
             least: SimDuration::from_secs_f64(seconds),
         })
+    }
+
+    /// Returns the need of the layer that takes longest at the registry's rate for one blob.
+    fn layer(&self, rate: &RateModel) -> Option<ResourceNeed> {
+        let mut sent: BTreeMap<LayerDemand, f64> = BTreeMap::new();
+        for (&layer, bytes) in &self.demand.layers {
+            let region = match self.spec.per_blob_scope {
+                BlobScope::Registry => None,
+                BlobScope::Region => layer.region,
+            };
+            *sent.entry(LayerDemand { region, ..layer }).or_default() += bytes;
+        }
+        let most = sent.into_values().max_by(f64::total_cmp)?;
+        over_link(
+            format!("{}, one layer", self.name),
+            most,
+            rate.typical(),
+            1.0,
+        )
     }
 
     /// Returns the needs of the hosts and of the limits on kinds of requests.

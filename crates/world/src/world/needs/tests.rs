@@ -11,7 +11,7 @@ use crate::world::distribution::spec::{
 use crate::world::nodes::spec::{DiskClass, DiskSpec};
 use crate::world::quantity::CountOrPercent;
 use crate::world::registry::load_spec::{BurstSpec, OtherLoad};
-use crate::world::registry::spec::{PullQuota, QuotaScope, RequestLimit};
+use crate::world::registry::spec::{BlobScope, PullQuota, QuotaScope, RequestLimit};
 use crate::world::spec::{ImageSpec, RegionSpec, ReleaseKind, WorldSpec};
 use crate::world::testing::{bare_world, fixed, layer, play};
 use fleetsim_units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
@@ -93,6 +93,20 @@ fn the_bytes_that_cross_a_link_determine_whether_it_dominates() {
     let mut cards = daemon_set_world();
     cards.node.nic = rate(1e6).into();
     assert_dominates(&cards, "network card of a node of c0000 and 2 alike", 100.0);
+}
+
+#[test]
+fn the_layer_that_most_nodes_pull_bounds_a_registry_that_limits_each_blob() {
+    let mut world = daemon_set_world();
+    world.registry.per_blob = Some(rate(20e6).into());
+    world.images[0].layers = vec![layer("app", 100_000_000), layer("base", 40_000_000)];
+    // 6 nodes, 100 MB each, at 20 MB/s; the 40 MB arrive beside them.
+    assert_dominates(&world, "registry, one layer", 30.0);
+    in_region(&mut world, 1e12);
+    world.clusters[2].region = None;
+    world.registry.per_blob_scope = BlobScope::Region;
+    // Four nodes are in the region, two are not.
+    assert_dominates(&world, "registry, one layer", 20.0);
 }
 
 #[test]

@@ -81,6 +81,8 @@ pub(crate) struct Image {
 #[derive(Clone, Debug)]
 pub(crate) struct Catalog {
     images: Vec<Image>,
+    /// The key of each blob's digest.
+    pub(crate) blob_keys: Vec<EntityKey>,
     /// The number of blobs.
     pub blobs: usize,
     pub chains: usize,
@@ -93,6 +95,7 @@ impl Catalog {
         let mut numbering = Numbering {
             streams,
             blobs: HashMap::new(),
+            blob_keys: Vec::new(),
             chains: HashMap::new(),
         };
         let mut images = Vec::with_capacity(specs.len() * 2);
@@ -113,6 +116,7 @@ impl Catalog {
         Self {
             images,
             blobs: numbering.blobs.len(),
+            blob_keys: numbering.blob_keys,
             chains: numbering.chains.len(),
         }
     }
@@ -162,6 +166,7 @@ fn is_prepared(share: Share, streams: &Streams, image: EntityKey) -> bool {
 struct Numbering<'s> {
     streams: &'s Streams,
     blobs: HashMap<&'s str, u16>,
+    blob_keys: Vec<EntityKey>,
     /// The number of each chain, by the chain below it (if any) and its top blob.
     chains: HashMap<(Option<u16>, u16), u16>,
 }
@@ -178,6 +183,9 @@ impl<'s> Numbering<'s> {
                 let chain = *self.chains.entry((below, blob)).or_insert(chains);
                 below = Some(chain);
                 let key = EntityKey::of(&spec.digest);
+                if self.blob_keys.len() < self.blobs.len() {
+                    self.blob_keys.push(key);
+                }
                 let compressed = size(&spec.compressed, self.streams, key, "layer size");
                 let uncompressed = match &spec.uncompressed {
                     Uncompressed::Ratio(ratio) => compressed.mul_f64(*ratio),

@@ -199,7 +199,7 @@ impl Registry<'_> {
                 bytes,
                 sender: Sender::Others(registry),
                 receiver: None,
-                warms: None,
+                blob: None,
             };
             transfers.start_for_others(now, registry, BytesPerSec::new(cap), transfer);
         }

@@ -9,7 +9,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::world::calibration;
-use crate::world::quantity::DurationModel;
+use crate::world::quantity::{DurationModel, RateModel};
 use crate::world::registry::load_spec::{BurstSpec, OtherLoad};
 use fleetsim_units::serial::{TextVisitor, checked_spread, link, positive, unlimited};
 use fleetsim_units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
@@ -30,6 +30,14 @@ pub struct RegistrySpec {
     #[serde(with = "unlimited")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "unlimited::Text"))]
     pub per_connection: Option<BytesPerSec>,
+    /// Maximum rate at which all nodes together receive one blob; drawn for each digest. Default: no such limit.
+    ///
+    /// A blob is a layer. Large registries send each blob from one store, so a layer that many nodes pull at the same
+    /// time arrives at the rate of this store, however high the egress is. A cache, a mirror and the seeds of a swarm
+    /// fetch at this rate, but do not send at it.
+    pub per_blob: Option<RateModel>,
+    /// The places that have their own `perBlob`: the registry, or each region.
+    pub per_blob_scope: BlobScope,
     /// A burst allowance on bytes: full `egress` for some time, then a baseline. Default: no baseline.
     pub burst: Option<BurstSpec>,
     /// Load that the registry sends to clients outside of the fleet. Default: no load.
@@ -81,6 +89,8 @@ impl RegistrySpec {
             preset: None,
             egress,
             per_connection: None,
+            per_blob: None,
+            per_blob_scope: BlobScope::Registry,
             burst: None,
             other_load: None,
             tcp: TcpSpec::OFF,
@@ -117,6 +127,8 @@ pub enum RegistryPreset {
     DockerHubAnonymous,
     /// Docker Hub with a free account: 200 pulls in 6 h for the fleet.
     DockerHubSignedIn,
+    /// GitHub's ghcr.io: 1.7 GB/s for one layer, 5 GB/s in total, 130 MB/s for a connection.
+    Ghcr,
     /// CNCF Distribution with blobs on S3: 5500/s with 503.
     #[serde(rename = "distribution-s3")]
     DistributionS3,
@@ -335,6 +347,19 @@ pub enum QuotaScope {
     Account,
     /// The nodes of a cluster, which share an address.
     Address,
+}
+
+/// The places that each send a blob at their own rate.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum BlobScope {
+    /// The registry: all clusters share the rate of a blob.
+    #[default]
+    Registry,
+    /// The edge of a content delivery network in each region: the clusters of a region share the rate of a blob, and
+    /// so do all clusters without a region.
+    Region,
 }
 
 /// A content delivery network in front of the blobs. A blob is cold until its first download has completed; transfers

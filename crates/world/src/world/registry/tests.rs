@@ -299,6 +299,7 @@ fn every_preset_serves_a_pull() {
         Preset::ArtifactRegistry,
         Preset::DockerHubAnonymous,
         Preset::DockerHubSignedIn,
+        Preset::Ghcr,
         Preset::DistributionS3,
         Preset::HarborSmall,
     ] {

@@ -33,7 +33,7 @@ impl World<'_> {
             bytes: size,
             sender: Sender::Registry(from),
             receiver: Some(node),
-            warms: blob,
+            blob,
         };
         let id = self
             .transfers

@@ -11,6 +11,7 @@ use crate::flow::{Connection, LinkId, Network};
 use crate::world::ids::{ClusterId, NodeId};
 use crate::world::registry::load_spec::OtherLoad;
 use crate::world::spec::WorldSpec;
+use crate::world::transfers::blob_links::BlobLinks;
 use fleetsim_units::BytesPerSec;
 
 /// The end of a path from a registry.
@@ -40,6 +41,7 @@ pub(crate) struct Links {
     pub egress: Vec<LinkId>,
     /// The link to other clients of each registry, if it has any.
     pub others: Vec<Option<LinkId>>,
+    blobs: BlobLinks,
     regions: Vec<LinkId>,
     /// The region and the downlink of each cluster.
     clusters: Vec<(Option<usize>, LinkId)>,
@@ -55,6 +57,7 @@ impl Links {
             data_share,
             egress: Vec::new(),
             others: Vec::new(),
+            blobs: BlobLinks::default(),
             regions: Vec::new(),
             clusters: Vec::new(),
             nodes: Vec::new(),
@@ -79,6 +82,11 @@ impl Links {
             self.others
                 .push(has_pulls.then(|| network.add_link(Some(egress), BytesPerSec::UNLIMITED)));
         }
+    }
+
+    /// Adds the links of the blobs.
+    pub(crate) fn add_blobs(&mut self, blobs: BlobLinks) {
+        self.blobs = blobs;
     }
 
     /// Adds a cluster's downlink behind `uplink` if it is given, otherwise behind its region or the first registry.
@@ -131,26 +139,43 @@ impl Links {
         self.nodes[node.index()].1
     }
 
-    /// Returns the links from a registry to a destination.
-    pub(crate) fn path(&self, registry: usize, to: Destination) -> Vec<LinkId> {
-        match to {
-            Destination::Region(region) => vec![self.egress[registry], self.regions[region]],
-            Destination::Cluster(cluster) => self.path_into(registry, cluster),
-            Destination::Node(node) => {
-                let (cluster, card) = self.nodes[node.index()];
-                let mut links = self.path_into(registry, cluster);
-                links.push(card);
-                links
-            }
-        }
+    /// Returns the link of a blob from a registry to a destination. `None`: the registry does not limit blobs, or the
+    /// bytes are not a blob.
+    pub(crate) fn blob(
+        &self,
+        registry: usize,
+        blob: Option<u16>,
+        to: Destination,
+    ) -> Option<LinkId> {
+        self.blobs.link(registry, blob?, self.region_of(to))
     }
 
-    fn path_into(&self, registry: usize, cluster: ClusterId) -> Vec<LinkId> {
-        let (region, downlink) = self.clusters[cluster.index()];
-        let region = region.map(|region| self.regions[region]);
-        [Some(self.egress[registry]), region, Some(downlink)]
-            .into_iter()
-            .flatten()
-            .collect()
+    /// Returns the links from a registry to a destination, for a blob or for other bytes.
+    pub(crate) fn path(&self, registry: usize, blob: Option<u16>, to: Destination) -> Vec<LinkId> {
+        let mut links: Vec<LinkId> = self.blob(registry, blob, to).into_iter().collect();
+        links.push(self.egress[registry]);
+        if let Some(region) = self.region_of(to) {
+            links.push(self.regions[region]);
+        }
+        match to {
+            Destination::Region(_) => {}
+            Destination::Cluster(cluster) => links.push(self.downlink(cluster)),
+            Destination::Node(node) => {
+                let (cluster, card) = self.nodes[node.index()];
+                links.extend([self.downlink(cluster), card]);
+            }
+        }
+        links
+    }
+
+    fn region_of(&self, to: Destination) -> Option<usize> {
+        match to {
+            Destination::Region(region) => Some(region),
+            Destination::Cluster(cluster) => self.clusters[cluster.index()].0,
+            Destination::Node(node) => {
+                let (cluster, _) = self.nodes[node.index()];
+                self.clusters[cluster.index()].0
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! | file | models |
 //! |---|---|
 //! | `links` | the links between registries and nodes |
+//! | `blob_links` | the rate at which a registry sends one blob |
 //! | `payload` | the content of a transfer, and its sender |
 //! | `link_loads` | bytes and rates on the links of regions, mirrors, caches and peers |
 //! | `weights` | weights of connections on full links |
@@ -12,6 +13,7 @@
 //! stall.
 
 mod accounting;
+pub(crate) mod blob_links;
 pub(crate) mod link_loads;
 pub(crate) mod links;
 pub(crate) mod payload;
@@ -74,8 +76,10 @@ impl Transfers {
         connection: Connection,
         transfer: Transfer,
     ) -> TransferId {
-        if registry > 0 {
-            let links = self.links.path(registry, Destination::Node(node));
+        let to = Destination::Node(node);
+        let limits_blob = self.links.blob(registry, transfer.blob, to).is_some();
+        if registry > 0 || limits_blob {
+            let links = self.links.path(registry, transfer.blob, to);
             return self.start_over(now, &Leg { links, connection }, transfer);
         }
         // The tree of links has the first registry as its root.
@@ -183,7 +187,7 @@ impl Transfers {
     /// was processed.
     fn take_completed(&mut self, at: usize) -> Option<Transfer> {
         let transfer = self.completed[at].1.take()?;
-        if let Some(blob) = transfer.warms {
+        if let Some(blob) = transfer.blob {
             self.warm[usize::from(blob)] = true;
         }
         Some(transfer)

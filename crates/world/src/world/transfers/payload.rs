@@ -12,8 +12,9 @@ pub(crate) struct Transfer {
     pub sender: Sender,
     /// The receiving node. `None`: a cache, or the seeds of a swarm.
     pub receiver: Option<NodeId>,
-    /// The blob that a content delivery network has cached once this transfer has completed.
-    pub(crate) warms: Option<u16>,
+    /// The blob that a registry sends, which its content delivery network has cached once this transfer has completed.
+    /// `None`: something else, or not from a registry.
+    pub(crate) blob: Option<u16>,
 }
 
 /// The content of a transfer.
