@@ -137,6 +137,7 @@ pub(super) fn caches(world: &mut WorldSpec, relief: Relief) {
             relief.optional_rate(&mut cache.per_connection);
             relief.fixed_time(&mut cache.rtt);
             relief.optional_count(&mut cache.upstream_connections);
+            relief.optional_rate(&mut cache.pull_bandwidth);
         }
         DistributionKind::Cells(cells) => relief.count(&mut cells.downloads),
         DistributionKind::Direct | DistributionKind::Spegel(_) | DistributionKind::Pieces(_) => {}

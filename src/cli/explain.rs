@@ -10,8 +10,8 @@ use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Scenario, Variant};
 use fleetsim::units::{Bytes, counted};
 use fleetsim::world::{
-    FactorModel, ImageSpec, OtherLoad, RegistrySpec, ReleaseKind, RequestLimit, SizeModel,
-    WorldSpec,
+    ClientScope, FactorModel, ImageSpec, OtherLoad, RegistrySpec, ReleaseKind, RequestLimit,
+    SizeModel, WorldSpec,
 };
 use itertools::Itertools;
 use serde_json::Value;
@@ -219,9 +219,16 @@ fn registry_limits(registry: &RegistrySpec) -> Vec<String> {
 }
 
 fn request_limit(name: &str, limit: Option<RequestLimit>) -> Option<String> {
-    let RequestLimit { rate, burst, .. } = limit?;
+    let RequestLimit {
+        rate, burst, scope, ..
+    } = limit?;
+    let whose = match scope {
+        ClientScope::Account => "",
+        ClientScope::Address => " for each cluster's address",
+        ClientScope::Node => " for each node's address",
+    };
     Some(format!(
-        "{name}: {:.1} requests/s, {burst} at once",
+        "{name}: {:.1} requests/s{whose}, {burst} at once",
         rate.get()
     ))
 }

@@ -32,15 +32,27 @@ use crate::world::distribution::spec::{CachePlace, CacheSpec};
 use crate::world::ids::{ClusterId, NodeId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::registry::request::Request;
-use crate::world::transfers::links::{Destination, Leg};
+use crate::world::transfers::links::{Destination, FirstLeg, Leg};
 use crate::world::transfers::payload::{BlobSource, Routing};
-use fleetsim_units::{BytesPerSec, SimDuration};
+use fleetsim_units::SimDuration;
+
+/// The links of one cache.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CacheLink {
+    /// The link over which the cache sends.
+    pub(super) link: LinkId,
+    pub(super) place: Destination,
+    /// The link that limits the cache's fetches. `None`: only the links on the way limit them.
+    pub(super) upstream: Option<LinkId>,
+}
 
 /// One cache.
 #[derive(Debug)]
 struct Cache {
     link: LinkId,
     place: Destination,
+    /// The link that limits the cache's fetches.
+    upstream: Option<LinkId>,
     cache_store: CacheStore,
     /// For each image, whether its index and manifest are cached, and whether its config is.
     manifests: Vec<bool>,
@@ -63,17 +75,23 @@ impl Caches {
     /// Creates caches with these links.
     pub(super) fn new(
         spec: &CacheSpec,
-        links: &[(LinkId, Destination)],
+        links: &[CacheLink],
         of_cluster: Vec<Option<StoreId>>,
         last: Vec<Vec<LinkId>>,
         (blobs, images): (usize, usize),
     ) -> Self {
         let mut caches = Vec::with_capacity(links.len());
-        for &(link, place) in links {
+        for &CacheLink {
+            link,
+            place,
+            upstream,
+        } in links
+        {
             let most = spec.upstream_connections;
             caches.push(Cache {
                 link,
                 place,
+                upstream,
                 cache_store: CacheStore::new(blobs, spec.coalesce, spec.ttl, most),
                 manifests: vec![false; images],
                 configs: vec![false; images],
@@ -202,8 +220,12 @@ impl DistributionMethod for Caches {
         ))
     }
 
-    fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
-        (self.caches[store.index()].place, None)
+    fn first_leg(&self, store: StoreId) -> FirstLeg {
+        let cache = &self.caches[store.index()];
+        FirstLeg {
+            upstream: cache.upstream,
+            ..FirstLeg::to(cache.place)
+        }
     }
 
     fn contents(&mut self, store: StoreId) -> &mut CacheStore {

@@ -15,7 +15,7 @@ use crate::world::ids::{FillId, PullId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::nodes::pull_progress::{Fetch, PullLayer};
 use crate::world::registry::request::{PullRequest, Request};
-use crate::world::transfers::links::{Destination, Leg};
+use crate::world::transfers::links::{Destination, FirstLeg, Leg};
 use crate::world::transfers::payload::{BlobSource, Payload, Routing, Sender, Transfer};
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 
@@ -157,7 +157,11 @@ impl World<'_> {
     fn start_fill(&mut self, pull: PullId, fill: Fill, size: Bytes, queue: &Queue) -> FillId {
         let id = FillId::at(self.delivery.fills.len());
         let blob = fill.blob;
-        let (to, most) = self.delivery.method.first_leg(fill.store);
+        let FirstLeg {
+            to,
+            cap: most,
+            upstream,
+        } = self.delivery.method.first_leg(fill.store);
         let registry = self.registry_of(pull);
         let cap = match (self.connection_cap(pull, blob), most) {
             (Some(cap), Some(most)) => Some(BytesPerSec::new(cap.get().min(most.get()))),
@@ -167,10 +171,9 @@ impl World<'_> {
         let key = self.nodes[node.index()].key;
         let tcp = &self.registries[registry].spec.tcp;
         let connection = self.transfers.connect(node, key, cap, tcp, &self.streams);
-        let leg = Leg {
-            links: self.transfers.links.path(registry, blob, to),
-            connection,
-        };
+        let mut links = self.transfers.links.path(registry, blob, to);
+        links.extend(upstream);
+        let leg = Leg { links, connection };
         let transfer = Transfer {
             payload: Payload::Fill(id),
             bytes: size,
@@ -342,7 +345,7 @@ impl Delivery {
     /// Returns true if a fill waits for the repair of a cluster's link.
     pub(crate) fn has_fill_behind_a_repair(&self, clusters: &[ClusterState]) -> bool {
         let mut fills = self.fills.iter().filter(|fill| fill.transfer.is_some());
-        fills.any(|fill| match self.method.first_leg(fill.store).0 {
+        fills.any(|fill| match self.method.first_leg(fill.store).to {
             Destination::Cluster(cluster) => clusters[cluster.index()].repairs_due > 0,
             Destination::Region(_) | Destination::Node(_) => false,
         })

@@ -10,9 +10,9 @@ use crate::world::ids::{ClusterId, NodeId, PullId, StoreId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::node::NodeState;
 use crate::world::registry::request::{PullRequest, Request};
-use crate::world::transfers::links::{Destination, Leg};
+use crate::world::transfers::links::{FirstLeg, Leg};
 use crate::world::transfers::payload::{BlobSource, Routing};
-use fleetsim_units::{BytesPerSec, SimDuration, SimTime};
+use fleetsim_units::{SimDuration, SimTime};
 
 /// A node's request, with everything that may affect its routing.
 pub(crate) struct RouteQuery<'w> {
@@ -62,9 +62,8 @@ pub(crate) trait DistributionMethod: fmt::Debug {
         network: &mut Network,
     ) -> Leg;
 
-    /// Returns the destination of a store's fills, and a cap on them in addition to that of a connection to the
-    /// registry.
-    fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
+    /// Returns the way of a store's fills.
+    fn first_leg(&self, store: StoreId) -> FirstLeg {
         unreachable!("{store:?} fetches nothing: {self:?}")
     }
 

@@ -29,7 +29,7 @@ use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
 use crate::world::distribution::method::{DistributionMethod, MemberChange, RouteQuery};
 use crate::world::distribution::spec::{Coalesce, PeerTimeouts, PiecesSpec};
 use crate::world::ids::{ClusterId, NodeId, StoreId};
-use crate::world::transfers::links::{Destination, Leg};
+use crate::world::transfers::links::{Destination, FirstLeg, Leg};
 use crate::world::transfers::payload::{BlobSource, Routing};
 use fleetsim_units::{BytesPerSec, SimDuration, SimTime};
 
@@ -158,17 +158,17 @@ impl DistributionMethod for Pieces {
         ))
     }
 
-    fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
+    fn first_leg(&self, store: StoreId) -> FirstLeg {
         // One copy has to leave the seeds, so a faster fill has no effect.
         let out = self.spec.seed_out.get() * f64::from(self.spec.seeds);
         let cap = self
             .spec
             .source_rate
             .map_or(out, |rate| rate.get().min(out));
-        (
-            Destination::Cluster(ClusterId(store.0)),
-            Some(BytesPerSec::new(cap)),
-        )
+        FirstLeg {
+            cap: Some(BytesPerSec::new(cap)),
+            ..FirstLeg::to(Destination::Cluster(ClusterId(store.0)))
+        }
     }
 
     fn contents(&mut self, store: StoreId) -> &mut CacheStore {

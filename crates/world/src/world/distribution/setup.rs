@@ -1,6 +1,7 @@
 //! Creates the links of caches, and the distribution method of a world.
 
 use crate::flow::{LinkId, Network};
+use crate::world::distribution::cache::CacheLink;
 use crate::world::distribution::cache_room::CacheRoom;
 use crate::world::distribution::method::DistributionMethod;
 use crate::world::distribution::spec::{CachePlace, CacheSpec, CellSpec, DistributionKind};
@@ -17,8 +18,7 @@ use fleetsim_units::{BytesPerSec, SimTime};
 pub(crate) struct CacheLinks {
     /// The location of the caches. `None`: there are no caches.
     place: Option<CachePlace>,
-    /// The link of each cache, and its destination.
-    links: Vec<(LinkId, Destination)>,
+    links: Vec<CacheLink>,
     /// The cache of each cluster.
     cache_of: Vec<Option<StoreId>>,
 }
@@ -47,13 +47,18 @@ impl CacheLinks {
             CachePlace::Region => (0..spec.regions.len()).map(Destination::Region).collect(),
         };
         let egress = links.data(cache.egress);
-        let links = places
-            .into_iter()
-            .map(|place| (network.add_link(None, egress), place))
-            .collect();
+        let pulls_at = cache.pull_bandwidth.map(|rate| links.data(rate));
+        let mut cache_links = Vec::with_capacity(places.len());
+        for place in places {
+            cache_links.push(CacheLink {
+                link: network.add_link(None, egress),
+                place,
+                upstream: pulls_at.map(|rate| network.add_link(None, rate)),
+            });
+        }
         Self {
             place: Some(cache.per),
-            links,
+            links: cache_links,
             cache_of: cache::Caches::places(cache.per, &regions),
         }
     }
@@ -64,8 +69,11 @@ impl CacheLinks {
         let egress = cells.as_cache().egress;
         let mut links = Vec::with_capacity(count);
         for at in 0..count {
-            let place = Destination::Cluster(ClusterId::at(at));
-            links.push((network.add_link(None, egress), place));
+            links.push(CacheLink {
+                link: network.add_link(None, egress),
+                place: Destination::Cluster(ClusterId::at(at)),
+                upstream: None,
+            });
         }
         let cache_of = (0..clusters)
             .map(|at| Some(StoreId::at(at % count)))
@@ -84,7 +92,7 @@ impl CacheLinks {
             return;
         }
         let count = self.links.len();
-        for (cell, (_, place)) in self.links.iter_mut().enumerate() {
+        for (cell, CacheLink { place, .. }) in self.links.iter_mut().enumerate() {
             let instances = (cell..self.cache_of.len())
                 .step_by(count)
                 .map(ClusterId::at);
@@ -107,7 +115,7 @@ impl CacheLinks {
 
     /// The link of each cache.
     pub(crate) fn all(&self) -> Vec<LinkId> {
-        self.links.iter().map(|(link, _)| *link).collect()
+        self.links.iter().map(|cache| cache.link).collect()
     }
 
     /// Returns the link of a cluster's cache, if caches are at this level. All bytes for the cluster's nodes come from
@@ -116,7 +124,7 @@ impl CacheLinks {
         if self.place != Some(place) {
             return None;
         }
-        self.cache_of[cluster.index()].map(|store| self.links[store.index()].0)
+        self.cache_of[cluster.index()].map(|store| self.links[store.index()].link)
     }
 }
 

@@ -90,6 +90,10 @@ pub struct CacheSpec {
     /// limit.
     #[serde(deserialize_with = "positive")]
     pub upstream_connections: Option<u32>,
+    /// Maximum total rate of one cache's fetches, or `unlimited`.
+    #[serde(with = "unlimited")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "unlimited::Text"))]
+    pub pull_bandwidth: Option<BytesPerSec>,
 }
 
 impl Default for CacheSpec {
@@ -102,6 +106,7 @@ impl Default for CacheSpec {
             coalesce: Coalesce::None,
             ttl: default::CACHE_TTL,
             upstream_connections: None,
+            pull_bandwidth: None,
         }
     }
 }

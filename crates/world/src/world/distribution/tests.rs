@@ -93,6 +93,7 @@ fn cache(coalesce: Coalesce) -> CacheSpec {
         coalesce,
         ttl: DAY,
         upstream_connections: None,
+        pull_bandwidth: None,
     }
 }
 
@@ -132,6 +133,38 @@ fn a_cold_cache_fetches_one_copy_for_each_request_during_the_first_download() {
             ready(&played),
             time,
             "the others take it from the cache in no time",
+        );
+    }
+}
+
+#[test]
+fn a_cache_fetches_no_faster_than_its_pull_bandwidth() {
+    // One copy of 100 MB at 20 MB/s, whatever the downlink of 100 MB/s allows; four copies share the 20 MB/s.
+    for (coalesce, time) in [(Coalesce::Stream, 5.0), (Coalesce::None, 20.0)] {
+        let mut world = daemons(4);
+        let capped = CacheSpec {
+            pull_bandwidth: Some(mb(20.0)),
+            ..cache(coalesce)
+        };
+        world.distribution = by(DistributionKind::Cache(capped));
+        assert_near(ready(&play(&world, 1, DAY)), time, "bytes over the cap");
+        // A cap that does not bind changes nothing.
+        let mut free = world.clone();
+        free.distribution = by(DistributionKind::Cache(cache(coalesce)));
+        let loose = CacheSpec {
+            pull_bandwidth: Some(mb(1e6)),
+            ..cache(coalesce)
+        };
+        world.distribution = by(DistributionKind::Cache(loose));
+        assert_eq!(
+            books(&play(&world, 1, DAY)),
+            books(&play(&free, 1, DAY)),
+            "{coalesce:?}"
+        );
+        assert_near(
+            ready(&play(&world, 1, DAY)),
+            ready(&play(&free, 1, DAY)),
+            "as without the cap",
         );
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::content::{ClusterNodes, ReleaseContent};
 use crate::world::distribution::spec::{CachePlace, DistributionKind};
+use crate::world::registry::spec::ClientScope;
 use crate::world::spec::WorldSpec;
 
 /// The requests of a release to one registry.
@@ -12,6 +13,22 @@ pub(super) struct RegistryDemand {
     pub(super) bytes: f64,
     /// The bytes of each layer that go to each region.
     pub(super) layers: BTreeMap<LayerDemand, f64>,
+    /// The requests of all clusters.
+    pub(super) requests: RequestCounts,
+    /// The requests of each cluster.
+    pub(super) by_cluster: Vec<ClusterRequests>,
+}
+
+/// The requests of one cluster.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ClusterRequests {
+    pub(super) nodes: u32,
+    pub(super) requests: RequestCounts,
+}
+
+/// Numbers of requests by kind.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct RequestCounts {
     /// First requests of a pull, which are answered with the address of the token service.
     pub(super) challenges: u64,
     /// Requests that resolve a tag.
@@ -22,8 +39,51 @@ pub(super) struct RegistryDemand {
     pub(super) manifests: u64,
     /// Configs and layers.
     pub(super) blobs: u64,
-    /// The maximum number of manifests that one cluster requests.
-    pub(super) most_manifests: u64,
+}
+
+impl RequestCounts {
+    /// Requests that a limit on manifests counts.
+    pub(super) const fn for_manifests(self) -> u64 {
+        self.heads + self.indexes + self.manifests
+    }
+
+    /// All requests to the API host.
+    pub(super) const fn to_api(self) -> u64 {
+        self.challenges + self.for_manifests() + self.blobs
+    }
+
+    fn add(&mut self, other: Self) {
+        self.challenges += other.challenges;
+        self.heads += other.heads;
+        self.indexes += other.indexes;
+        self.manifests += other.manifests;
+        self.blobs += other.blobs;
+    }
+}
+
+impl RegistryDemand {
+    /// Counts requests of the latest cluster.
+    fn count(&mut self, requests: RequestCounts) {
+        self.requests.add(requests);
+        if let Some(cluster) = self.by_cluster.last_mut() {
+            cluster.requests.add(requests);
+        }
+    }
+
+    /// Returns the number of requests of a kind, of those clients that share a limit and have most.
+    pub(super) fn most(&self, scope: ClientScope, of_kind: impl Fn(RequestCounts) -> u64) -> u64 {
+        let mut most = 0;
+        for cluster in &self.by_cluster {
+            let requests = of_kind(cluster.requests);
+            most = most.max(match scope {
+                ClientScope::Account => of_kind(self.requests),
+                ClientScope::Address => requests,
+                // The node with most requests has at least the mean.
+                ClientScope::Node => requests.div_ceil(u64::from(cluster.nodes.max(1))),
+            });
+        }
+        most
+    }
 }
 
 /// A layer that a registry sends to a region, or to clusters without one.
@@ -48,6 +108,10 @@ pub(super) struct ReleaseDemand {
     pub(super) downlinks: Vec<f64>,
     /// For each cluster, the bytes that its cache sends.
     pub(super) caches: Vec<f64>,
+    /// For each cluster, the bytes that its cache fetches.
+    pub(super) fetches: Vec<f64>,
+    /// For each region, the bytes that its cache fetches.
+    pub(super) region_fetches: Vec<f64>,
     /// The content that was already counted for a place that fetches once for several clusters.
     fetched: BTreeSet<SharedFetch>,
 }
@@ -157,9 +221,12 @@ impl ReleaseDemand {
             region_caches: vec![0.0; world.regions.len()],
             downlinks: vec![0.0; clusters],
             caches: vec![0.0; clusters],
+            fetches: vec![0.0; clusters],
+            region_fetches: vec![0.0; world.regions.len()],
             fetched: BTreeSet::new(),
         };
         for cluster in 0..clusters {
+            demand.open_cluster(ClusterNodes::of(world, cluster).nodes);
             let route = ClusterRoute {
                 world,
                 content,
@@ -170,16 +237,21 @@ impl ReleaseDemand {
             for blob in 0..content.blobs.len() {
                 demand.add_blob(&route, blob);
             }
-            let before: Vec<u64> = demand.registries.iter().map(|of| of.manifests).collect();
             for image in 0..world.images.len() {
                 demand.add_manifests(&route, image);
             }
-            for (registry, before) in demand.registries.iter_mut().zip(before) {
-                let own = registry.manifests - before;
-                registry.most_manifests = registry.most_manifests.max(own);
-            }
         }
         demand
+    }
+
+    /// Begins to count the requests of the next cluster.
+    fn open_cluster(&mut self, nodes: u32) {
+        for registry in &mut self.registries {
+            registry.by_cluster.push(ClusterRequests {
+                nodes,
+                requests: RequestCounts::default(),
+            });
+        }
     }
 
     /// Returns the number of copies that a cluster fetches if `nodes` of its nodes need the content.
@@ -222,7 +294,10 @@ impl ReleaseDemand {
         self.registries[registry].bytes += fetched;
         // A lazily pulled layer is read in parts.
         if blob.is_config || route.world.distribution.lazy.is_none() {
-            self.registries[registry].blobs += u64::from(copies);
+            self.registries[registry].count(RequestCounts {
+                blobs: u64::from(copies),
+                ..RequestCounts::default()
+            });
         }
         let host = route.copies.host(route.cluster);
         let region = route.world.clusters[host].region;
@@ -241,11 +316,13 @@ impl ReleaseDemand {
         match route.copies {
             FetchCopies::OncePerRegion(region) => {
                 self.region_caches[region] += on_nodes;
+                self.region_fetches[region] += fetched;
                 self.downlinks[host] += on_nodes;
             }
             _ => self.downlinks[host] += fetched,
         }
         self.caches[route.cluster] += on_nodes;
+        self.fetches[route.cluster] += fetched;
     }
 
     /// Adds the requests of the pulls of an image, apart from those for blobs.
@@ -276,12 +353,13 @@ impl ReleaseDemand {
             (copies, copies)
         };
         let spec = &route.world.images[image];
-        let registry = &mut self.registries[spec.registry];
-        if route.world.registry_at(spec.registry).tokens {
-            registry.challenges += u64::from(challenges);
-        }
-        registry.heads += u64::from(heads);
-        registry.indexes += u64::from(copies) * u64::from(spec.index);
-        registry.manifests += u64::from(copies);
+        let needs_token = route.world.registry_at(spec.registry).tokens;
+        self.registries[spec.registry].count(RequestCounts {
+            challenges: u64::from(challenges) * u64::from(needs_token),
+            heads: u64::from(heads),
+            indexes: u64::from(copies) * u64::from(spec.index),
+            manifests: u64::from(copies),
+            blobs: 0,
+        });
     }
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::demand::{LayerDemand, RegistryDemand, ReleaseDemand};
+use super::demand::{LayerDemand, RegistryDemand, ReleaseDemand, RequestCounts};
 use super::need::{NeededAmount, ResourceNeed};
 use crate::world::distribution::spec::{CachePlace, DistributionKind};
 use crate::world::quantity::RateModel;
 use crate::world::registry::load_spec::OtherLoad;
 use crate::world::registry::spec::{
-    BlobScope, HostSpec, PullQuota, QuotaScope, RegistrySpec, RequestLimit,
+    BlobScope, ClientScope, HostSpec, PullQuota, RegistrySpec, RequestLimit,
 };
 use crate::world::spec::WorldSpec;
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration};
@@ -120,43 +120,43 @@ impl RegistryLimits<'_> {
 
     /// Returns the needs of the hosts and of the limits on kinds of requests.
     fn request_needs(&self) -> Vec<ResourceNeed> {
-        let demand = self.demand;
-        let manifests = demand.heads + demand.indexes + demand.manifests;
-        let api = demand.challenges + manifests + demand.blobs;
+        let kinds: [(&str, fn(RequestCounts) -> u64, &HostSpec); 2] = [
+            ("API", RequestCounts::to_api, &self.spec.api),
+            ("tokens", |requests| requests.challenges, &self.spec.token),
+        ];
         let mut needs = Vec::new();
-        for (host, requests, spec) in [
-            ("API", api, &self.spec.api),
-            ("tokens", demand.challenges, &self.spec.token),
-            ("blobs", self.redirected(), &self.spec.blobs.host),
-        ] {
-            needs.extend(self.bucket(host, requests, spec.request_limit));
-            needs.extend(self.workers(host, requests, spec));
+        for (host, of_kind, spec) in kinds {
+            needs.extend(self.bucket(host, of_kind, spec.request_limit));
+            needs.extend(self.workers(host, of_kind(self.demand.requests), spec));
         }
-        needs.extend(self.bucket("manifests", manifests, self.spec.manifest_limit));
-        needs.extend(self.bucket("requests for blobs", demand.blobs, self.spec.blob_limit));
-        needs
-    }
-
-    /// Returns the number of requests that the API host redirects to the blob host.
-    const fn redirected(&self) -> u64 {
+        // The API host redirects requests for blobs to the blob host.
         if self.spec.blobs.redirect {
-            self.demand.blobs
-        } else {
-            0
+            let spec = &self.spec.blobs.host;
+            needs.extend(self.bucket("blobs", |requests| requests.blobs, spec.request_limit));
+            needs.extend(self.workers("blobs", self.demand.requests.blobs, spec));
         }
+        let manifests = self.spec.manifest_limit;
+        needs.extend(self.bucket("manifests", RequestCounts::for_manifests, manifests));
+        let blobs = self.spec.blob_limit;
+        needs.extend(self.bucket("requests for blobs", |requests| requests.blobs, blobs));
+        needs
     }
 
     /// Computes the need of requests through a token bucket. Refused requests take no token.
     fn bucket(
         &self,
         what: &str,
-        requests: u64,
+        of_kind: impl Fn(RequestCounts) -> u64,
         limit: Option<RequestLimit>,
     ) -> Option<ResourceNeed> {
-        let RequestLimit { rate, burst, .. } = limit?;
+        let RequestLimit {
+            rate, burst, scope, ..
+        } = limit?;
+        let requests = self.demand.most(scope, of_kind);
         let later = requests.saturating_sub(u64::from(burst));
+        let whose = owner_words(scope);
         Some(ResourceNeed {
-            resource: format!("{}, {what}", self.name),
+            resource: format!("{}, {what}{whose}", self.name),
             amount: NeededAmount::Requests(requests),
             limit: format!("{:.1} requests/s, {burst} at once", rate.get()),
             least: SimDuration::from_secs_f64(later as f64 / rate.get()),
@@ -179,20 +179,24 @@ impl RegistryLimits<'_> {
     /// Returns the need of the pull quota. A pull leaves the window after the window's full length.
     fn quota(&self, quota: PullQuota) -> ResourceNeed {
         let PullQuota { pulls, per, scope } = quota;
-        let (resource, needed) = match scope {
-            QuotaScope::Account => ("pull quota".to_owned(), self.demand.manifests),
-            QuotaScope::Address => (
-                "pull quota of a cluster's address".to_owned(),
-                self.demand.most_manifests,
-            ),
-        };
+        let needed = self.demand.most(scope, |requests| requests.manifests);
+        let whose = owner_words(scope);
         let windows = needed.saturating_sub(1) / u64::from(pulls);
         ResourceNeed {
-            resource: format!("{}, {resource}", self.name),
+            resource: format!("{}, pull quota{whose}", self.name),
             amount: NeededAmount::Pulls(needed),
             limit: format!("{pulls} pulls in {per}"),
             least: per * windows,
         }
+    }
+}
+
+/// Returns the words for the clients that share a limit.
+const fn owner_words(scope: ClientScope) -> &'static str {
+    match scope {
+        ClientScope::Account => "",
+        ClientScope::Address => " of a cluster's address",
+        ClientScope::Node => " of a node's address",
     }
 }
 
@@ -229,6 +233,11 @@ pub(super) fn shared_link_needs(world: &WorldSpec, demand: &ReleaseDemand) -> Ve
         for (region, bytes) in world.regions.iter().zip(&demand.region_caches) {
             let name = format!("cache of region {}", region.name);
             needs.extend(over_link(name, *bytes, cache.egress, data_share));
+        }
+        for (region, bytes) in world.regions.iter().zip(&demand.region_fetches) {
+            let name = format!("fetches of the cache of region {}", region.name);
+            let rate = cache.pull_bandwidth.unwrap_or(BytesPerSec::UNLIMITED);
+            needs.extend(over_link(name, *bytes, rate, data_share));
         }
     }
     needs

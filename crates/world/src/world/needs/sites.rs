@@ -86,10 +86,11 @@ struct SiteView<'w> {
 
 impl SiteView<'_> {
     /// Returns the needs of the cluster, one of each kind.
-    fn all(&self) -> [Option<ResourceNeed>; 7] {
+    fn all(&self) -> [Option<ResourceNeed>; 8] {
         [
             self.downlink(),
             self.cache(),
+            self.cache_fetches(),
             self.connections(),
             self.card(),
             self.peers(),
@@ -111,6 +112,18 @@ impl SiteView<'_> {
         let rate = self.world.clusters[self.at].downlink.typical();
         let bytes = self.demand.downlinks[self.at];
         over_link(self.named("downlink of"), bytes, rate, self.data_share())
+    }
+
+    fn cache_fetches(&self) -> Option<ResourceNeed> {
+        let DistributionKind::Cache(cache) = &self.world.distribution.kind else {
+            return None;
+        };
+        if cache.per != CachePlace::Cluster {
+            return None;
+        }
+        let name = self.named("fetches of the cache of");
+        let bytes = self.demand.fetches[self.at];
+        over_link(name, bytes, cache.pull_bandwidth?, self.data_share())
     }
 
     fn cache(&self) -> Option<ResourceNeed> {

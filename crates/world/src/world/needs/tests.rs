@@ -11,7 +11,7 @@ use crate::world::distribution::spec::{
 use crate::world::nodes::spec::{DiskClass, DiskSpec};
 use crate::world::quantity::CountOrPercent;
 use crate::world::registry::load_spec::{BurstSpec, OtherLoad};
-use crate::world::registry::spec::{BlobScope, PullQuota, QuotaScope, RequestLimit};
+use crate::world::registry::spec::{BlobScope, ClientScope, PullQuota, RequestLimit};
 use crate::world::spec::{ImageSpec, RegionSpec, ReleaseKind, WorldSpec};
 use crate::world::testing::{bare_world, fixed, layer, play};
 use fleetsim_units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
@@ -211,14 +211,14 @@ fn quotas_and_buckets_admit_a_part_immediately() {
     quota.registry.pull_quota = Some(PullQuota {
         pulls: 2,
         per: SimDuration::from_hours(6),
-        scope: QuotaScope::Account,
+        scope: ClientScope::Account,
     });
     // There are 6 pulls, and the quota allows 2 in 6 h.
     assert_dominates(&quota, "registry, pull quota", 12.0 * 3600.0);
     quota.registry.pull_quota = Some(PullQuota {
         pulls: 1,
         per: SimDuration::from_hours(6),
-        scope: QuotaScope::Address,
+        scope: ClientScope::Address,
     });
     let resource = "registry, pull quota of a cluster's address";
     assert_dominates(&quota, resource, 6.0 * 3600.0);
@@ -232,6 +232,35 @@ fn quotas_and_buckets_admit_a_part_immediately() {
         ("registry, API", NeededAmount::Requests(36))
     );
     assert_eq!(needs[0].least, SimDuration::from_secs(6_000));
+    bucket.registry.api.request_limit = Some(RequestLimit {
+        scope: ClientScope::Address,
+        ..RequestLimit::new(PerSecond::new(0.001), 2)
+    });
+    // Two pulls of each cluster.
+    let needs = resource_needs(&bucket);
+    assert_eq!(needs[0].resource, "registry, API of a cluster's address");
+    assert_eq!(needs[0].least, SimDuration::from_secs(10_000));
+    bucket.registry.api.request_limit = Some(RequestLimit {
+        scope: ClientScope::Node,
+        ..RequestLimit::new(PerSecond::new(0.001), 2)
+    });
+    let needs = resource_needs(&bucket);
+    assert_eq!(needs[0].resource, "registry, API of a node's address");
+    assert_eq!(needs[0].least, SimDuration::from_secs(4_000));
+}
+
+#[test]
+fn the_fetches_of_a_capped_cache_dominate() {
+    let mut world = daemon_set_world();
+    world.distribution.kind = DistributionKind::Cache(CacheSpec {
+        egress: rate(1e12),
+        coalesce: Coalesce::Stream,
+        pull_bandwidth: Some(rate(2e6)),
+        ..CacheSpec::default()
+    });
+    // Each cluster's cache fetches 100 MB once.
+    let resource = "fetches of the cache of c0000 and 2 alike";
+    assert_dominates(&world, resource, 50.0);
 }
 
 #[test]

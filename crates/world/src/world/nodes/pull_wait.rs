@@ -132,7 +132,7 @@ mod tests {
     use crate::world::faults::spec::CutKind;
     use crate::world::ids::ClusterId;
     use crate::world::nodes::runtime::spec::RuntimeSpec;
-    use crate::world::registry::spec::{PullQuota, QuotaScope};
+    use crate::world::registry::spec::{ClientScope, PullQuota};
     use crate::world::spec::WorldSpec;
     use crate::world::testing::{Intervention, bare_world, fixed, play, play_with};
     use fleetsim_units::SimDuration;
@@ -163,7 +163,7 @@ mod tests {
         world.registry.pull_quota = Some(PullQuota {
             pulls: 1,
             per: secs(time),
-            scope: QuotaScope::Account,
+            scope: ClientScope::Account,
         });
         world
     }

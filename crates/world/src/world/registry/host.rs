@@ -10,9 +10,9 @@
 use std::collections::VecDeque;
 
 use crate::world::ids::PullId;
+use crate::world::registry::client::{Client, ClientBuckets};
 use crate::world::registry::request::PullRequest;
 use crate::world::registry::spec::{Excess, HostSpec, OverLimit, RequestLimit};
-use crate::world::token_bucket::TokenBucket;
 use fleetsim_units::SimTime;
 
 /// A host's decision about a request.
@@ -32,7 +32,7 @@ pub(crate) enum Admission {
 #[derive(Debug)]
 pub(crate) struct Host {
     spec: HostSpec,
-    bucket: Option<TokenBucket>,
+    bucket: Option<ClientBuckets>,
     /// Number of open connections.
     open: u32,
     /// Requests that wait for a connection.
@@ -47,7 +47,7 @@ impl Host {
     pub(super) fn new(spec: &HostSpec) -> Self {
         Self {
             spec: spec.clone(),
-            bucket: spec.request_limit.map(TokenBucket::new),
+            bucket: spec.request_limit.map(ClientBuckets::new),
             open: 0,
             outside: VecDeque::new(),
             serving: 0,
@@ -84,11 +84,16 @@ impl Host {
     }
 
     /// Decides about an arriving request.
-    pub(crate) fn arrives(&mut self, asked: PullRequest, now: SimTime) -> Admission {
+    pub(super) fn arrives(
+        &mut self,
+        asked: PullRequest,
+        client: Client,
+        now: SimTime,
+    ) -> Admission {
         if self
             .bucket
             .as_mut()
-            .is_some_and(|bucket| !bucket.try_take(now))
+            .is_some_and(|bucket| !bucket.try_take(client, now))
         {
             return match self.spec.request_limit {
                 Some(RequestLimit {
@@ -183,6 +188,7 @@ impl Host {
 mod tests {
     use super::*;
     use crate::world::quantity::DurationModel;
+    use crate::world::registry::client::client;
     use crate::world::registry::request::Request;
     use crate::world::registry::spec::ConnectionLimit;
     use fleetsim_units::SimDuration;
@@ -201,7 +207,7 @@ mod tests {
         spec.workers = Some(1);
         let mut host = Host::new(&spec);
         let admitted: Vec<Admission> = (0..4)
-            .map(|at| host.arrives(asked(at), SimTime::ZERO))
+            .map(|at| host.arrives(asked(at), client(0, 0), SimTime::ZERO))
             .collect();
         assert_eq!(
             admitted,
@@ -235,18 +241,24 @@ mod tests {
             excess: Excess::Refuse,
         });
         let mut host = Host::new(&spec);
-        assert_eq!(host.arrives(asked(0), SimTime::ZERO), Admission::Serve);
         assert_eq!(
-            host.arrives(asked(1), SimTime::ZERO),
+            host.arrives(asked(0), client(0, 0), SimTime::ZERO),
+            Admission::Serve
+        );
+        assert_eq!(
+            host.arrives(asked(1), client(0, 0), SimTime::ZERO),
             Admission::Unavailable
         );
         assert_eq!(host.worker_freed(|_| true), None);
         assert_eq!(
-            host.arrives(asked(1), SimTime::ZERO),
+            host.arrives(asked(1), client(0, 0), SimTime::ZERO),
             Admission::Unavailable,
             "served, and not closed yet"
         );
         host.close();
-        assert_eq!(host.arrives(asked(1), SimTime::ZERO), Admission::Serve);
+        assert_eq!(
+            host.arrives(asked(1), client(0, 0), SimTime::ZERO),
+            Admission::Serve
+        );
     }
 }

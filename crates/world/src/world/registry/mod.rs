@@ -3,6 +3,7 @@
 //! | file | models |
 //! |---|---|
 //! | `request` | requests, hosts and responses |
+//! | `client` | the clients that share a limit |
 //! | `host` | one host: token bucket, connections, workers |
 //! | `in_flight` | requests from their sending until they are served |
 //! | `quota` | images that may be pulled per time window |
@@ -15,6 +16,7 @@
 //! Left out: the cost of the responses' own bytes, requests of other clients, and limits that change during a run.
 
 pub(crate) mod burst;
+pub(crate) mod client;
 pub(crate) mod host;
 pub(crate) mod in_flight;
 pub(crate) mod load_spec;
@@ -29,9 +31,9 @@ mod tests;
 mod windows;
 
 use crate::engine::{EntityKey, Streams};
-use crate::world::ids::{ClusterId, PullId};
-use crate::world::token_bucket::TokenBucket;
+use crate::world::ids::PullId;
 use burst::Burst;
+use client::{Client, ClientBuckets};
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use host::{Admission, Host};
 use in_flight::RequestsInFlight;
@@ -63,8 +65,8 @@ pub(crate) struct Registry<'s> {
     hosts: [Host; 3],
     /// Requests to hosts with limits.
     pub(crate) in_flight: RequestsInFlight,
-    manifests: Option<TokenBucket>,
-    blob_requests: Option<TokenBucket>,
+    manifests: Option<ClientBuckets>,
+    blob_requests: Option<ClientBuckets>,
     quota: Option<QuotaWindow>,
     /// Whether the registry does not respond and sends nothing.
     pub down: bool,
@@ -98,8 +100,8 @@ impl<'s> Registry<'s> {
                 Host::new(&spec.blobs.host),
             ],
             in_flight: RequestsInFlight::default(),
-            manifests: spec.manifest_limit.map(TokenBucket::new),
-            blob_requests: spec.blob_limit.map(TokenBucket::new),
+            manifests: spec.manifest_limit.map(ClientBuckets::new),
+            blob_requests: spec.blob_limit.map(ClientBuckets::new),
             quota: spec.pull_quota.map(QuotaWindow::new),
             down: false,
             capacity_left: CapacityShares::ALL,
@@ -201,37 +203,40 @@ impl<'s> Registry<'s> {
         self.requests += u64::from(role == HostRole::Api);
     }
 
-    /// Handles a cluster's request that reaches a host.
+    /// Handles a client's request that reaches a host.
     pub(super) fn arrives(
         &mut self,
         asked: HostRequest,
-        cluster: ClusterId,
+        client: Client,
         now: SimTime,
     ) -> Admission {
         let is_over_limit =
-            asked.host == HostRole::Api && !self.api_limits_allow(asked.request, cluster, now);
+            asked.host == HostRole::Api && !self.api_limits_allow(asked.request, client, now);
         let admission = if is_over_limit {
             Admission::TooMany
         } else {
-            self.host(asked.host).arrives(asked.pull_request(), now)
+            self.host(asked.host)
+                .arrives(asked.pull_request(), client, now)
         };
         self.responses_429 += u64::from(admission == Admission::TooMany);
         self.responses_503 += u64::from(admission == Admission::Unavailable);
         admission
     }
 
-    fn api_limits_allow(&mut self, request: Request, cluster: ClusterId, now: SimTime) -> bool {
+    fn api_limits_allow(&mut self, request: Request, client: Client, now: SimTime) -> bool {
         let bucket = match request {
             Request::Resolve | Request::Index | Request::Manifest => &mut self.manifests,
             Request::Config | Request::Layer(_) => &mut self.blob_requests,
             Request::Challenge | Request::Token => &mut None,
         };
-        bucket.as_mut().is_none_or(|bucket| bucket.try_take(now))
+        bucket
+            .as_mut()
+            .is_none_or(|bucket| bucket.try_take(client, now))
             && (request != Request::Manifest
                 || self
                     .quota
                     .as_mut()
-                    .is_none_or(|quota| quota.try_take(cluster, now)))
+                    .is_none_or(|quota| quota.try_take(client, now)))
     }
 
     /// Records that the registry starts to send a blob.

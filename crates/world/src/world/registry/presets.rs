@@ -10,8 +10,8 @@
 use crate::world::calibration;
 use crate::world::quantity::{DurationModel, RateModel};
 use crate::world::registry::spec::{
-    BlobHostSpec, HostSpec, OverLimit, PullQuota, QuotaScope, RegistryPreset, RegistrySpec,
-    RequestLimit,
+    BlobHostSpec, CdnSpec, ClientScope, HostSpec, OverLimit, PullQuota, RegistryPreset,
+    RegistrySpec, RequestLimit,
 };
 use fleetsim_units::{BytesPerSec, PerSecond, SimDuration};
 
@@ -56,21 +56,39 @@ impl RegistryPreset {
             // The limits are 100 and 200 pulls in a rolling window of six hours. Source: docker/docs up to 2024 (pull
             // request 20774), and updatecli's documentation, which found the same numbers on Docker's page in July
             // 2026. In between, 10 and 100 per hour were announced (docker/docs pull request 22134).
-            Self::DockerHubAnonymous => docker_hub(100, QuotaScope::Address),
-            Self::DockerHubSignedIn => docker_hub(200, QuotaScope::Account),
-            // Measured, because no limit is published (github/docs#24504): pulls of programs by 2 to 256 nodes of three
-            // clouds (converged-computing/performance-study @6f3df68). One layer arrives at 1.6 to 2.1 GB/s, and varies
-            // from day to day with a sigma of 0.13 to 0.3; all layers together at 3.9 to 5.3 GB/s; one connection at
-            // 130 MB/s.
+            Self::DockerHubAnonymous => docker_hub(100, ClientScope::Address),
+            Self::DockerHubSignedIn => docker_hub(200, ClientScope::Account),
+            // No limit is published (github/docs#24504), so all of it is measured. Pulls of programs by 2 to 256 nodes of
+            // three clouds (converged-computing/performance-study @6f3df68): one layer arrives at 1.6 to 2.1 GB/s, which
+            // varies from day to day with a sigma of 0.13 to 0.3; all layers together at 3.9 to 5.3 GB/s. Pulls by ten
+            // nodes (spegel-org/benchmark-results @645a85c): a connection has 46 MB/s until the first download of a
+            // layer is complete, and about 500 MB/s afterwards; a request takes 120 to 140 ms with its round trip.
             Self::Ghcr => RegistrySpec {
-                egress: BytesPerSec::new(5e9),
-                per_connection: Some(BytesPerSec::new(130e6)),
+                cdn: Some(CdnSpec::default()),
                 per_blob: Some(RateModel::LogNormal {
                     median: BytesPerSec::new(1.7e9),
                     sigma: 0.3,
                 }),
-                ..RegistrySpec::default()
+                ..RegistrySpec::unlimited(
+                    BytesPerSec::new(5e9),
+                    DurationModel::LogNormal {
+                        median: SimDuration::from_millis(100),
+                        sigma: 0.64,
+                    },
+                )
             },
+            // "Tens of requests per second from the same IP address" and "a few requests per second for each address and
+            // endpoint, with a burst" (access.redhat.com/articles/5531191 and solutions/6218921). Guesses: 20 per second,
+            // a burst of 100, and blobs on S3.
+            Self::Quay => {
+                let mut spec = plain();
+                spec.api.request_limit = Some(RequestLimit {
+                    scope: ClientScope::Address,
+                    ..RequestLimit::new(PerSecond::new(20.0), 100)
+                });
+                spec.blobs = s3();
+                spec
+            }
             // According to the documentation of distribution, `storage-drivers/s3.md`, blobs are redirected unless
             // `redirect.disable` is set.
             Self::DistributionS3 => RegistrySpec {
@@ -117,7 +135,7 @@ fn acr(reads_per_minute: u32, megabytes: f64) -> RegistrySpec {
     spec
 }
 
-fn docker_hub(pulls: u32, scope: QuotaScope) -> RegistrySpec {
+fn docker_hub(pulls: u32, scope: ClientScope) -> RegistrySpec {
     RegistrySpec {
         pull_quota: Some(PullQuota {
             pulls,

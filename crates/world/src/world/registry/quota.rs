@@ -6,8 +6,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::world::ids::ClusterId;
-use crate::world::registry::spec::{PullQuota, QuotaScope};
+use crate::world::registry::client::{Client, LimitOwner};
+use crate::world::registry::spec::PullQuota;
 use fleetsim_units::SimTime;
 
 /// The pulls in the window, oldest first, for each owner of a quota.
@@ -15,7 +15,7 @@ use fleetsim_units::SimTime;
 pub(super) struct QuotaWindow {
     spec: PullQuota,
     /// Used only for lookups; the order of the map has no effect.
-    taken: HashMap<Option<ClusterId>, VecDeque<SimTime>>,
+    taken: HashMap<LimitOwner, VecDeque<SimTime>>,
 }
 
 impl QuotaWindow {
@@ -27,12 +27,8 @@ impl QuotaWindow {
     }
 
     /// Counts one pull. Returns false if the quota is exhausted.
-    pub(super) fn try_take(&mut self, cluster: ClusterId, now: SimTime) -> bool {
-        let who = match self.spec.scope {
-            QuotaScope::Account => None,
-            QuotaScope::Address => Some(cluster),
-        };
-        let taken = self.taken.entry(who).or_default();
+    pub(super) fn try_take(&mut self, client: Client, now: SimTime) -> bool {
+        let taken = self.taken.entry(client.owner(self.spec.scope)).or_default();
         while taken.front().is_some_and(|&at| now - at >= self.spec.per) {
             taken.pop_front();
         }
@@ -47,6 +43,8 @@ impl QuotaWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::registry::client::client;
+    use crate::world::registry::spec::ClientScope;
     use fleetsim_units::SimDuration;
 
     #[test]
@@ -54,11 +52,11 @@ mod tests {
         let spec = PullQuota {
             pulls: 2,
             per: SimDuration::from_secs(100),
-            scope: QuotaScope::Address,
+            scope: ClientScope::Address,
         };
         let mut quota = QuotaWindow::new(spec);
         let mut take =
-            |cluster: u32, at: u64| quota.try_take(ClusterId(cluster), SimTime::from_secs(at));
+            |cluster: u32, at: u64| quota.try_take(client(cluster, 0), SimTime::from_secs(at));
         assert!(take(0, 0) && take(0, 60));
         assert!(!take(0, 99), "two in the last 100 s");
         assert!(take(1, 99), "another address has its own");
@@ -71,10 +69,10 @@ mod tests {
         let spec = PullQuota {
             pulls: 1,
             per: SimDuration::from_secs(100),
-            scope: QuotaScope::Account,
+            scope: ClientScope::Account,
         };
         let mut quota = QuotaWindow::new(spec);
-        assert!(quota.try_take(ClusterId(0), SimTime::ZERO));
-        assert!(!quota.try_take(ClusterId(1), SimTime::ZERO));
+        assert!(quota.try_take(client(0, 0), SimTime::ZERO));
+        assert!(!quota.try_take(client(1, 1), SimTime::ZERO));
     }
 }

@@ -1,13 +1,16 @@
 //! The registry's limits and outages, compared with hand calculations, and one measured server.
 
-use crate::world::clusters::spec::WorkloadSpec;
+use crate::world::clusters::spec::{WorkloadKind, WorkloadSpec};
 use crate::world::event::Event;
 use crate::world::meter::TotalsWithOthers;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::nodes::spec::NodeSpec;
+use crate::world::quantity::CountOrPercent;
 use crate::world::registry::load_spec::{BurstSpec, DailyLoad, LoadSeries, OtherLoad, OtherPulls};
 use crate::world::registry::spec::{
-    ConnectionLimit, Excess, OverloadSpec, PullQuota, QuotaScope, RegistryPreset, WindowSpec,
+    ClientScope, ConnectionLimit, Excess, OverloadSpec, PullQuota, RegistryPreset, RequestLimit,
+    WindowSpec,
 };
 use crate::world::spec::{ImageSpec, NamedRegistry, WorldSpec};
 use crate::world::testing::{Played, bare_world, fixed, layer, play};
@@ -235,7 +238,7 @@ fn a_pull_quota_refuses_further_pulls_until_its_window_has_passed() {
     world.registry.pull_quota = Some(PullQuota {
         pulls: 1,
         per: secs(100.0),
-        scope: QuotaScope::Account,
+        scope: ClientScope::Account,
     });
     let played = play(&world, 1, DAY);
     // The second cluster tries at 0, 10, 30, 70 and 150 s; only then the first pull is older than 100 s.
@@ -245,6 +248,44 @@ fn a_pull_quota_refuses_further_pulls_until_its_window_has_passed() {
         4
     );
     assert_eq!(played.totals.responses_429, 20, "five tries each");
+}
+
+/// Two clusters of two nodes that each send six requests. Nodes that are refused try again at different times.
+fn limited_by_address(scope: ClientScope, burst: u32) -> (Vec<f64>, u64) {
+    let mut world = bare_world(2);
+    for cluster in &mut world.clusters {
+        cluster.nodes = 2.into();
+    }
+    world.workloads[0].kind = WorkloadKind::DaemonSet {
+        max_unavailable: CountOrPercent::Count(1),
+        max_surge: CountOrPercent::Count(0),
+    };
+    world.images[0].layers = vec![layer("app", 1)];
+    world.node.error_requeue = NodeSpec::default().error_requeue;
+    world.registry.api.request_limit = Some(RequestLimit {
+        scope,
+        ..RequestLimit::new(PerSecond::new(0.1), burst)
+    });
+    let played = play(&world, 1, DAY);
+    let ready = played.ready_s().into_iter().flatten().collect();
+    (ready, played.totals.responses_429)
+}
+
+#[test]
+fn a_limit_for_each_address_binds_only_where_one_address_sends_more() {
+    // A node sends challenge, tag, index, manifest, config and layer: 12 requests from a cluster, 24 in all.
+    assert_eq!(limited_by_address(ClientScope::Address, 12).1, 0);
+    assert_eq!(limited_by_address(ClientScope::Node, 6).1, 0);
+    assert_eq!(limited_by_address(ClientScope::Account, 24).1, 0);
+    // The requests beyond a burst of 8 wait for a token each, at one in 10 s.
+    for (scope, beyond) in [(ClientScope::Address, 4.0), (ClientScope::Account, 16.0)] {
+        let (ready, refused) = limited_by_address(scope, 8);
+        assert!(refused > 0, "{scope:?}");
+        assert_eq!(ready.len(), 2, "{scope:?}");
+        let last = ready.into_iter().fold(0.0, f64::max);
+        assert!(last >= beyond * 10.0, "{scope:?}: {last}");
+    }
+    assert_eq!(limited_by_address(ClientScope::Node, 8).1, 0);
 }
 
 #[test]
@@ -300,6 +341,7 @@ fn every_preset_serves_a_pull() {
         Preset::DockerHubAnonymous,
         Preset::DockerHubSignedIn,
         Preset::Ghcr,
+        Preset::Quay,
         Preset::DistributionS3,
         Preset::HarborSmall,
     ] {

@@ -17,6 +17,7 @@ use crate::world::ids::PullId;
 use crate::world::nodes::pull_progress::{Fetch, PullLayer};
 use crate::world::nodes::pull_wait::PullWait;
 use crate::world::nodes::runtime::retries::{Next, Tries};
+use crate::world::registry::client::Client;
 use crate::world::registry::host::Admission;
 use crate::world::registry::in_flight::InFlight;
 use crate::world::registry::request::{HostRequest, PullRequest, Request, Response};
@@ -179,8 +180,11 @@ impl World<'_> {
             self.dial(asked, queue);
             return;
         }
-        let cluster = self.nodes[pull.node.index()].cluster;
-        let refusal = match registry.arrives(asked, cluster, queue.now()) {
+        let client = Client {
+            cluster: self.nodes[pull.node.index()].cluster,
+            node: pull.node,
+        };
+        let refusal = match registry.arrives(asked, client, queue.now()) {
             Admission::Serve => return registry.serve_immediately(asked, queue),
             Admission::Wait => return registry.take_back_response(asked, queue),
             Admission::TooMany => Response::TooManyRequests,

@@ -1,0 +1,131 @@
+//! The clients of a registry, and the limits that each of them has.
+//!
+//! Modelled: registries that count by account, by the address of a client, or by both. The nodes of a cluster usually
+//! share one address, that of their NAT; with public addresses each node has its own.
+//!
+//! Left out: clusters that share an address, and addresses that a NAT changes during a run.
+
+use std::collections::HashMap;
+
+use crate::world::ids::{ClusterId, NodeId};
+use crate::world::registry::spec::{ClientScope, RequestLimit};
+use crate::world::token_bucket::TokenBucket;
+use fleetsim_units::SimTime;
+
+/// The sender of a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Client {
+    pub(crate) cluster: ClusterId,
+    pub(crate) node: NodeId,
+}
+
+/// The owner of a limit.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum LimitOwner {
+    Fleet,
+    Cluster(ClusterId),
+    Node(NodeId),
+}
+
+impl Client {
+    /// Returns the owner of this client's limit.
+    pub(super) const fn owner(self, scope: ClientScope) -> LimitOwner {
+        match scope {
+            ClientScope::Account => LimitOwner::Fleet,
+            ClientScope::Address => LimitOwner::Cluster(self.cluster),
+            ClientScope::Node => LimitOwner::Node(self.node),
+        }
+    }
+}
+
+/// The token buckets of one limit, one for each owner.
+#[derive(Debug)]
+pub(super) struct ClientBuckets {
+    limit: RequestLimit,
+    /// The current share of the limit's rate.
+    share: f64,
+    /// Used only for lookups and for changes of all buckets; the order of the map has no effect.
+    buckets: HashMap<LimitOwner, TokenBucket>,
+}
+
+impl ClientBuckets {
+    pub(super) fn new(limit: RequestLimit) -> Self {
+        Self {
+            limit,
+            share: 1.0,
+            buckets: HashMap::new(),
+        }
+    }
+
+    /// Sets the share of the limit's rate at which all buckets refill now.
+    pub(super) fn set_rate(&mut self, now: SimTime, share: f64) {
+        self.share = share;
+        for bucket in self.buckets.values_mut() {
+            bucket.set_rate(now, share);
+        }
+    }
+
+    /// Takes one token of a client. Returns false if no token is available.
+    pub(super) fn try_take(&mut self, client: Client, now: SimTime) -> bool {
+        let bucket = self
+            .buckets
+            .entry(client.owner(self.limit.scope))
+            .or_insert_with(|| {
+                // A bucket that nobody has used is full.
+                let mut bucket = TokenBucket::new(self.limit);
+                bucket.set_rate(now, self.share);
+                bucket
+            });
+        bucket.try_take(now)
+    }
+}
+
+#[cfg(test)]
+pub(super) const fn client(cluster: u32, node: u32) -> Client {
+    Client {
+        cluster: ClusterId(cluster),
+        node: NodeId(node),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleetsim_units::PerSecond;
+
+    /// Returns how many of these clients get a token at the start.
+    fn admitted(scope: ClientScope, clients: &[Client]) -> Vec<bool> {
+        let mut buckets = ClientBuckets::new(RequestLimit {
+            scope,
+            ..RequestLimit::new(PerSecond::new(1.0), 1)
+        });
+        let mut admitted = Vec::new();
+        for &one in clients {
+            admitted.push(buckets.try_take(one, SimTime::ZERO));
+        }
+        admitted
+    }
+
+    #[test]
+    fn each_owner_of_a_limit_has_its_own_tokens() {
+        let clients = [client(0, 0), client(0, 1), client(1, 2), client(0, 0)];
+        let of_account = [true, false, false, false];
+        assert_eq!(admitted(ClientScope::Account, &clients), of_account);
+        let of_address = [true, false, true, false];
+        assert_eq!(admitted(ClientScope::Address, &clients), of_address);
+        let of_node = [true, true, true, false];
+        assert_eq!(admitted(ClientScope::Node, &clients), of_node);
+    }
+
+    #[test]
+    fn a_brownout_slows_the_buckets_of_clients_that_come_later_too() {
+        let mut buckets = ClientBuckets::new(RequestLimit {
+            scope: ClientScope::Node,
+            ..RequestLimit::new(PerSecond::new(1.0), 1)
+        });
+        buckets.set_rate(SimTime::ZERO, 0.5);
+        assert!(buckets.try_take(client(0, 0), SimTime::ZERO));
+        assert!(!buckets.try_take(client(0, 0), SimTime::from_secs(1)));
+        assert!(buckets.try_take(client(0, 0), SimTime::from_secs(2)));
+    }
+}
