@@ -29,6 +29,7 @@ pub(super) fn read(
         values: values.into_iter().map(SimDuration::as_secs_f64).collect(),
         setting: setting.map(str::to_owned),
         name: name_of(column),
+        nodes: Vec::new(),
     })
 }
 

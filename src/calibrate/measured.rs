@@ -20,50 +20,55 @@ pub(super) fn of_starts(
 ) -> Vec<Measurements> {
     let mut scheduled = Latencies::default();
     let mut started = Latencies::default();
-    let mut overheads = Vec::new();
-    let mut pulls = Vec::new();
-    let mut waits = Vec::new();
+    let mut overheads = Latencies::default();
+    let mut pulls = Latencies::default();
+    let mut waits = Latencies::default();
     for start in starts.iter().filter(|start| start.is_first) {
-        scheduled.add(start.scheduled, start.pulling, tally);
+        scheduled.add(start.scheduled, start.pulling, &start.node, tally);
     }
     for start in starts {
-        started.add(start.pulled, start.started, tally);
-        overheads.extend(overhead(start));
+        started.add(start.pulled, start.started, &start.node, tally);
+        overheads.extend(overhead(start), &start.node);
         if start.unused.is_none() {
-            pulls.extend(start.pull_s);
+            pulls.extend(start.pull_s, &start.node);
         }
-        waits.extend(wait(start));
+        waits.extend(wait(start), &start.node);
     }
     let mut quantities = vec![
         Measurements {
             name: "scheduled_to_pulling".to_owned(),
             title: "from a pod's schedule to its first pull".to_owned(),
             values: scheduled.values,
+            nodes: scheduled.nodes,
             ..Measurements::default()
         },
         Measurements {
             name: "pulled_to_started".to_owned(),
             title: "from a present image to a started container".to_owned(),
             values: started.values,
+            nodes: started.nodes,
             ..Measurements::default()
         },
         Measurements {
             name: "start_overhead".to_owned(),
             title: "start of a container without its pull: both of the above".to_owned(),
-            values: overheads,
+            values: overheads.values,
+            nodes: overheads.nodes,
             setting: Some("node.startOverhead".to_owned()),
             ..Measurements::default()
         },
         Measurements {
             name: "pull".to_owned(),
             title: "duration of a pull, of all images together".to_owned(),
-            values: pulls,
+            values: pulls.values,
+            nodes: pulls.nodes,
             ..Measurements::default()
         },
         Measurements {
             name: "pull_wait".to_owned(),
             title: "time that a pull waits for other pulls on its node".to_owned(),
-            values: waits,
+            values: waits.values,
+            nodes: waits.nodes,
             ..Measurements::default()
         },
     ];
@@ -95,19 +100,28 @@ fn wait(start: &ContainerStart) -> Option<f64> {
     Some(if wait < 0.001_5 { 0.0 } else { wait })
 }
 
-/// Latencies between two events, for the containers that have both events.
+/// Latencies in seconds, each with the node on which it was measured.
 #[derive(Default)]
 struct Latencies {
     values: Vec<f64>,
+    nodes: Vec<String>,
 }
 
 impl Latencies {
-    fn add(&mut self, from: Option<Stamp>, to: Option<Stamp>, tally: &mut Tally) {
+    fn extend(&mut self, seconds: Option<f64>, node: &str) {
+        if let Some(seconds) = seconds {
+            self.values.push(seconds);
+            self.nodes.push(node.to_owned());
+        }
+    }
+
+    /// Adds the time between two events, for containers that have both events.
+    fn add(&mut self, from: Option<Stamp>, to: Option<Stamp>, node: &str, tally: &mut Tally) {
         if from.is_none() || to.is_none() {
             return;
         }
         match ContainerStart::between(from, to) {
-            Some(seconds) if is_believable(seconds) => self.values.push(seconds),
+            Some(seconds) if is_believable(seconds) => self.extend(Some(seconds), node),
             Some(_) => tally.add(BACKWARDS),
             None => tally.add(COARSE),
         }

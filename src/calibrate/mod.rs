@@ -13,11 +13,13 @@
 //! | `prometheus`, `metrics` | range queries of a load, and the resulting values |
 //! | `columns` | durations in CSV files |
 //! | `fit` | distributions fitted to a quantity, with their distances |
+//! | `by_node` | intervals that allow for differences between nodes |
 //! | `images` | layers of the pulled images |
 //! | `rates` | the pull model's rates |
 //! | `predict` | a simulation of a past rollout with these rates |
 //! | `snippet` | the values as YAML to paste |
 
+mod by_node;
 mod columns;
 mod events;
 mod fit;

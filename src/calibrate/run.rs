@@ -23,6 +23,9 @@ use crate::stats;
 use crate::study::MemoryEstimate;
 use crate::units::{Bytes, counted};
 
+/// Largest difference between a simulated pull and the fit that is not worth a warning. Sizes and rates are rounded.
+const MOST_FROM_FIT: f64 = 0.03;
+
 /// A calibration in progress.
 #[derive(Debug, Default)]
 pub(super) struct Calibration {
@@ -62,14 +65,24 @@ impl Calibration {
         self.other_inputs(inputs).map_err(refused)?;
         self.fit_quantities(inputs);
         self.record.values.append(&mut self.loads);
+        self.drop_assumed_if_measured();
         self.record.values.append(&mut self.of_rates);
         self.record.snippet = snippet::of_values(&self.record.values);
-        self.check_pasted(inputs);
+        self.check_pasted();
         Ok(Calibrated {
             record: self.record,
             samples: self.samples,
             inputs: self.digests,
         })
+    }
+
+    /// Removes the values of the fitted rates, such as an assumed egress, for which there is a measured value.
+    fn drop_assumed_if_measured(&mut self) {
+        let measured = &self.record.values;
+        self.of_rates.retain(|value| {
+            let mut measured = measured.iter();
+            value.setting.is_empty() || !measured.any(|other| other.setting == value.setting)
+        });
     }
 
     /// Fits distributions to the measured quantities.
@@ -191,8 +204,10 @@ impl Calibration {
         let settings = RateSettings {
             images: &self.images,
             compression_ratio: inputs.compression_ratio,
-            rtt: inputs.rtt.as_secs_f64(),
-            service: inputs.service_time.as_secs_f64(),
+            rtt: inputs.rtt,
+            service: inputs.service_time,
+            resamples: inputs.resamples,
+            seed: inputs.seed,
         };
         let source = self.source_of_events();
         let Some(fitted) = rates::fit(&self.starts, &settings, &source) else {
@@ -222,7 +237,7 @@ impl Calibration {
     }
 
     /// Simulates the pulls with the values to paste, and compares them with the data.
-    fn check_pasted(&mut self, inputs: &CalibrationInputs) {
+    fn check_pasted(&mut self) {
         let Some(rates) = &mut self.record.rates else {
             return;
         };
@@ -230,19 +245,17 @@ impl Calibration {
         if !values.any(|value| value.setting == "node.unpackRate") {
             return;
         }
-        let requests = predict::pasted::RegistryLatency {
-            rtt: inputs.rtt,
-            service: inputs.service_time,
-        };
         let snippet = &self.record.snippet;
-        let Some(simulated) = predict::pasted::seconds(snippet, &self.layers, requests) else {
+        let Some(simulated) = predict::pasted::seconds(snippet, &self.samples, &self.layers) else {
             self.warn("rates: the settings to paste could not be simulated");
             return;
         };
         let mut absolute = Vec::with_capacity(simulated.len());
         let mut worst: Option<(f64, &ImageRow)> = None;
+        let mut from_fit: f64 = 0.0;
         for (row, seconds) in rates.images.iter().zip(simulated) {
             let error = seconds / row.pull_s_median - 1.0;
+            from_fit = from_fit.max((seconds / row.fitted_s - 1.0).abs());
             absolute.push(error.abs());
             // If errors are equal, the last image is kept.
             if worst.is_none_or(|(most, _)| error.abs().total_cmp(&most.abs()).is_ge()) {
@@ -256,6 +269,12 @@ impl Calibration {
             self.warn(
                 "rates: pulls that are simulated with the pasted settings differ from the data by more than 25%",
             );
+        }
+        if from_fit > MOST_FROM_FIT {
+            self.warn(format!(
+                "rates: pulls that are simulated with the pasted settings differ from the fit by up to {:.0}%",
+                from_fit * 100.0
+            ));
         }
     }
 
@@ -415,7 +434,7 @@ impl Calibration {
     fn merge(&mut self, mut quantity: Measurements) {
         let mut known = self.quantities.iter_mut();
         if let Some(known) = known.find(|known| known.is_same_quantity(&quantity)) {
-            known.values.append(&mut quantity.values);
+            known.append(&mut quantity);
             if known.source != quantity.source {
                 known.source = format!("{}, {}", known.source, quantity.source);
             }

@@ -15,7 +15,7 @@ use crate::engine::{EntityKey, Streams};
 
 /// Maximum number of values in a resample. With more values, a p-value would take minutes and would be 0 for any real
 /// sample.
-const MOST_RESAMPLED: usize = 2_000;
+pub(super) const MOST_RESAMPLED: usize = 2_000;
 
 /// The Kolmogorov-Smirnov and Anderson-Darling distances.
 #[derive(Clone, Copy, Debug, PartialEq)]

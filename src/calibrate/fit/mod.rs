@@ -7,14 +7,17 @@
 
 mod distance;
 mod family;
+mod of_nodes;
 mod special;
 #[cfg(test)]
 mod tests;
 
 use family::{Family, FittedLaw};
+use of_nodes::ResampledNodes;
 
+use super::by_node;
 use crate::results::{FitParameter, FitRecord, SampleRecord};
-use crate::stats;
+use crate::stats::{self, Interval};
 use crate::units::display::significant;
 
 /// Minimum number of values for a fit. With fewer values, every family would be accepted.
@@ -35,6 +38,8 @@ pub(super) struct Measurements {
     /// The files with the measurements.
     pub(super) source: String,
     pub(super) values: Vec<f64>,
+    /// The node of each value. Empty: the nodes are unknown, and the values count as independent.
+    pub(super) nodes: Vec<String>,
     /// The setting that the values calibrate.
     pub(super) setting: Option<String>,
 }
@@ -45,6 +50,17 @@ impl Measurements {
         self.name == other.name && self.title == other.title && self.setting == other.setting
     }
 
+    /// Moves the other measurements to these.
+    pub(super) fn append(&mut self, other: &mut Self) {
+        let are_nodes_known = !self.nodes.is_empty() && !other.nodes.is_empty();
+        self.values.append(&mut other.values);
+        if are_nodes_known {
+            self.nodes.append(&mut other.nodes);
+        } else {
+            self.nodes.clear();
+        }
+    }
+
     /// Returns the name of the column in the quantity's file, which ends in the unit.
     pub(super) fn column(&self) -> String {
         format!("{}_s", self.name)
@@ -53,7 +69,10 @@ impl Measurements {
     /// Returns the fits of the sample. `None`: there are no values.
     pub(super) fn fitted(&self, resamples: u32, seed: u64) -> Option<SampleRecord> {
         let sorted = stats::sorted(&self.values);
-        let interval = stats::median_interval(&sorted, 0.95);
+        let by_node = ResampledNodes::of(self, resamples, seed);
+        let of_values = stats::median_interval(&sorted, 0.95);
+        let interval =
+            of_values.and_then(|own| by_node::wider(by_node.median_interval(&sorted), Some(own)));
         let mut record = SampleRecord {
             name: self.name.clone(),
             title: self.title.clone(),
@@ -72,7 +91,8 @@ impl Measurements {
         };
         if sorted.len() >= FEWEST {
             for family in Family::ALL {
-                record.fits.extend(fit(family, &sorted, resamples, seed));
+                let fitted = fit(family, &sorted, &by_node, resamples, seed);
+                record.fits.extend(fitted);
             }
             record
                 .fits
@@ -140,7 +160,13 @@ fn no_fit(sorted: &[f64], closest: Option<&FitRecord>) -> String {
 }
 
 /// Returns the fit of one family.
-fn fit(family: Family, sorted: &[f64], resamples: u32, seed: u64) -> Option<FitRecord> {
+fn fit(
+    family: Family,
+    sorted: &[f64],
+    by_node: &ResampledNodes,
+    resamples: u32,
+    seed: u64,
+) -> Option<FitRecord> {
     let law = family.fit(sorted)?;
     let found = distance::distances(&law, sorted);
     let resampled = distance::resample(&law, sorted, resamples, seed);
@@ -151,9 +177,12 @@ fn fit(family: Family, sorted: &[f64], resamples: u32, seed: u64) -> Option<FitR
     let mut ks_p = None;
     if let Some(resampled) = resampled {
         ks_p = Some(resampled.ks_p);
-        sizes = ParameterInterval::of(&resampled.sizes);
-        shapes = ParameterInterval::of(&resampled.shapes);
+        sizes = percentiles(law.size, &resampled.sizes);
+        shapes = percentiles(law.shape, &resampled.shapes);
     }
+    let of_nodes = by_node.parameter_intervals(&law);
+    let sizes = by_node::wider(of_nodes.size, sizes);
+    let shapes = by_node::wider(of_nodes.shape, shapes);
     Some(FitRecord {
         distribution: family.name().to_owned(),
         parameters: parameters(&law, sizes, shapes),
@@ -176,28 +205,21 @@ pub(super) fn verdict(p: Option<f64>, ks: f64) -> &'static str {
     }
 }
 
-/// The 95% interval of a parameter over the resamples.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ParameterInterval {
-    low: f64,
-    high: f64,
-}
-
-impl ParameterInterval {
-    fn of(resampled: &[f64]) -> Option<Self> {
-        let sorted = stats::sorted(resampled);
-        Some(Self {
-            low: stats::quantile_of_sorted(&sorted, 0.025)?,
-            high: stats::quantile_of_sorted(&sorted, 0.975)?,
-        })
-    }
+/// Returns the 95% interval of a parameter over the resamples.
+fn percentiles(estimate: f64, resampled: &[f64]) -> Option<Interval> {
+    let sorted = stats::sorted(resampled);
+    Some(Interval {
+        estimate,
+        low: stats::quantile_of_sorted(&sorted, 0.025)?,
+        high: stats::quantile_of_sorted(&sorted, 0.975)?,
+    })
 }
 
 /// Returns the parameters, each with its interval.
 pub(super) fn parameters(
     law: &FittedLaw,
-    sizes: Option<ParameterInterval>,
-    shapes: Option<ParameterInterval>,
+    sizes: Option<Interval>,
+    shapes: Option<Interval>,
 ) -> Vec<FitParameter> {
     let (size, shape) = law.family.parameters();
     let mut parameters = vec![parameter(size, "s", law.size, sizes)];
@@ -207,12 +229,7 @@ pub(super) fn parameters(
     parameters
 }
 
-fn parameter(
-    name: &str,
-    unit: &str,
-    value: f64,
-    interval: Option<ParameterInterval>,
-) -> FitParameter {
+fn parameter(name: &str, unit: &str, value: f64, interval: Option<Interval>) -> FitParameter {
     FitParameter {
         name: name.to_owned(),
         unit: unit.to_owned(),

@@ -9,7 +9,7 @@ use crate::scenario::Experiment;
 use crate::sim;
 use crate::stats;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{Distribution, Event, NodeSpec, RegistrySpec, WorkloadEvent};
+use crate::world::{Distribution, Event, WorkloadEvent, WorldSpec};
 
 /// The calibrated settings of nodes and registry.
 #[derive(Clone, Debug)]
@@ -21,12 +21,12 @@ pub(in crate::calibrate) struct CalibratedNode {
 
 impl CalibratedNode {
     /// Replaces settings with their calibrated values.
-    fn apply(&self, node: &mut NodeSpec, registry: &mut RegistrySpec) {
-        self.model.apply(node, registry);
+    fn apply(&self, world: &mut WorldSpec) {
+        self.model.apply(world);
         if !self.start_overhead.is_empty() {
             let seconds = stats::sorted(&self.start_overhead).into_iter();
             let values: Vec<SimDuration> = seconds.map(SimDuration::from_secs_f64).collect();
-            node.start_overhead = Distribution::Empirical(values.into());
+            world.node.start_overhead = Distribution::Empirical(values.into());
         }
     }
 }
@@ -68,7 +68,7 @@ pub(in crate::calibrate) fn of_experiment(
     }
     let mut variant = first.clone();
     let mut world = (*variant.scenario.world).clone();
-    settings.apply(&mut world.node, &mut world.registry);
+    settings.apply(&mut world);
     variant.scenario.world = world.into();
     let mut runs = Vec::new();
     for replicate in 0..RUNS.min(experiment.replicates.max(1)) {

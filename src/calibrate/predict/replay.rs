@@ -336,31 +336,23 @@ pub(super) fn world(
     let cluster = ClusterSpec {
         name: "replay".to_owned(),
         nodes: u32::try_from(nodes).unwrap_or(u32::MAX).into(),
-        downlink: endless.into(),
-        rtt: SimDuration::ZERO.into(),
         ..ClusterSpec::default()
     };
     let mut workloads = Vec::with_capacity(images.len());
     for (at, image) in images.iter().enumerate() {
         workloads.push(workload(at, &image.name));
     }
-    let mut registry = RegistrySpec {
-        per_connection: None,
-        ..RegistrySpec::unlimited(endless, SimDuration::ZERO.into())
-    };
-    let mut node = NodeSpec {
-        nic: endless.into(),
+    let node = NodeSpec {
         registry_pull_qps: 0,
         serialize_image_pulls: Some(!is_parallel),
         unpack_rate: endless.into(),
         unpack_spread: 0.0,
         ..NodeSpec::default()
     };
-    model.apply(&mut node, &mut registry);
-    WorldSpec {
+    let mut world = WorldSpec {
         clusters: vec![cluster],
         regions: Vec::new(),
-        registry,
+        registry: RegistrySpec::unlimited(endless, SimDuration::ZERO.into()),
         registries: Vec::new(),
         distribution: crate::world::DistributionSpec::default(),
         node,
@@ -369,7 +361,9 @@ pub(super) fn world(
         images,
         release: ReleaseKind::Initial,
         faults: crate::world::FaultSpec::default(),
-    }
+    };
+    model.apply(&mut world);
+    world
 }
 
 /// Returns a workload without pods for the image. `number` identifies it.
@@ -454,7 +448,9 @@ fn pulled(
     };
     // Nothing fails in a replay, so every pull ends.
     let end = SimTime::ZERO + SimDuration::from_hours(24 * 365);
-    engine::run(&mut replay, &mut queue, &mut (), end, |_, _| false);
+    engine::run(&mut replay, &mut queue, &mut (), end, |replay, _| {
+        replay.ahead.is_empty() && replay.open.is_empty()
+    });
     replay.pulled
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::calibrate::images::KnownImages;
-use crate::calibrate::rates::{LayerBytes, PullModel};
+use crate::calibrate::rates::{AssumedWorld, LayerBytes, PullModel};
 use crate::calibrate::time::Stamp;
 
 const SECOND: i64 = 1_000_000_000;
@@ -52,6 +52,7 @@ fn model() -> PullModel {
         download_rate: Some(20e6),
         disk: None,
         spread: None,
+        assumed: AssumedWorld::default(),
     }
 }
 

@@ -54,6 +54,18 @@ impl Chosen {
         })
     }
 
+    /// Widens the intervals so that they allow for differences between nodes.
+    pub(super) fn widen(&mut self, groups: &[PullGroup], resamples: u32, seed: u64) {
+        let problem = RateProblem {
+            groups,
+            requests: self.requests,
+            free: self.free,
+            start: self.solution.at,
+            knee: self.knee,
+        };
+        self.solution.intervals = problem.widened(&self.solution, resamples, seed);
+    }
+
     pub(super) fn formula(&self, knowledge: Knowledge) -> &'static str {
         match (knowledge, self.free[DOWNLOAD], self.knee.is_some()) {
             (Knowledge::Sizes, ..) => "constant + compressed bytes / rate",

@@ -3,21 +3,53 @@
 //! The data are medians over the pulls of each image, so that a slow node does not distort the fit. The errors are
 //! relative, because a pull of a second and a pull of a minute are equally informative. The pipeline is linear while
 //! its critical paths stay the same, so each step solves a linear problem (Gauss-Newton), with halved steps as a
-//! safeguard. The intervals are Student's t intervals of that linear problem.
+//! safeguard. The intervals are Student's t intervals of that linear problem; [`RateProblem::widened`] widens them if
+//! the nodes differ.
 
 use super::pipeline::{
     CriticalPath, LayerBytes, PARAMETERS, Parameters, RequestTimes, critical_path,
 };
-use crate::stats::t_quantile;
+use crate::calibrate::by_node::{self, NodeDraws};
+use crate::stats::{self, Interval, t_quantile};
 
 /// Pulls of one image by nodes that lacked the same layers.
 #[derive(Clone, Debug)]
 pub(super) struct PullGroup {
     pub(super) image: String,
     pub(super) layers: Vec<LayerBytes>,
-    /// Durations of the pulls in seconds.
-    pub(super) durations: Vec<f64>,
+    pub(super) pulls: Vec<TimedPull>,
+    /// The median duration in seconds.
     pub(super) median: f64,
+}
+
+/// A pull and its duration.
+#[derive(Clone, Debug)]
+pub(super) struct TimedPull {
+    pub(super) seconds: f64,
+    pub(super) node: String,
+}
+
+impl PullGroup {
+    /// Creates a group. `None`: its median duration is not above 0.
+    pub(super) fn of(
+        image: String,
+        layers: Vec<LayerBytes>,
+        pulls: Vec<TimedPull>,
+    ) -> Option<Self> {
+        let durations: Vec<f64> = pulls.iter().map(|pull| pull.seconds).collect();
+        let median = stats::median(&durations).filter(|median| *median > 0.0)?;
+        Some(Self {
+            image,
+            layers,
+            pulls,
+            median,
+        })
+    }
+
+    /// Returns the durations of the pulls in seconds.
+    pub(super) fn durations(&self) -> Vec<f64> {
+        self.pulls.iter().map(|pull| pull.seconds).collect()
+    }
 }
 
 /// The pulls to fit, and the fitted and fixed parameters.
@@ -36,7 +68,7 @@ pub(super) struct RateProblem<'g> {
 pub(super) struct RateSolution {
     pub(super) at: Parameters,
     /// The 95% interval of each fitted parameter.
-    pub(super) intervals: [Option<(f64, f64)>; PARAMETERS],
+    pub(super) intervals: [Option<Interval>; PARAMETERS],
     /// The sum of squared relative errors.
     squares: f64,
     /// The Bayesian information criterion (BIC, by Schwarz); smaller is better.
@@ -47,6 +79,13 @@ pub(super) struct RateSolution {
 struct LinearProblem {
     matrix: Vec<Vec<f64>>,
     right: Vec<f64>,
+}
+
+/// A pull and the index of its group.
+#[derive(Clone, Copy, Debug)]
+struct GroupPull<'g> {
+    group: usize,
+    pull: &'g TimedPull,
 }
 
 /// The estimated variance of a relative error.
@@ -115,6 +154,71 @@ impl RateProblem<'_> {
         self.solution(at, squares)
     }
 
+    /// Returns the intervals of a solution, widened so that they allow for differences between nodes. Nodes are
+    /// resampled and the same parameters are fitted again.
+    pub(super) fn widened(
+        &self,
+        solution: &RateSolution,
+        resamples: u32,
+        seed: u64,
+    ) -> [Option<Interval>; PARAMETERS] {
+        let mut pulls = Vec::new();
+        let mut nodes = Vec::new();
+        for (group, of_group) in self.groups.iter().enumerate() {
+            for pull in &of_group.pulls {
+                pulls.push(GroupPull { group, pull });
+                nodes.push(pull.node.clone());
+            }
+        }
+        let Some(nodes) = NodeDraws::of(&nodes, resamples, seed) else {
+            return solution.intervals;
+        };
+        let mut drawn = vec![Vec::new(); PARAMETERS];
+        for draw in nodes.draws() {
+            let of_draw: Vec<GroupPull<'_>> = draw.into_iter().map(|at| pulls[at]).collect();
+            let groups = self.regrouped(&of_draw);
+            let refit = RateProblem {
+                groups: &groups,
+                start: solution.at,
+                ..*self
+            };
+            // Without some of the images, the draw may not determine all parameters.
+            let Some(refitted) = refit.solve() else {
+                continue;
+            };
+            for (values, value) in drawn.iter_mut().zip(refitted.at) {
+                values.push(value);
+            }
+        }
+        let mut intervals = solution.intervals;
+        for index in self.indices() {
+            let of_nodes = nodes.interval(solution.at[index], &drawn[index]);
+            let wider = by_node::wider(of_nodes, intervals[index]);
+            intervals[index] = wider.map(|interval| Interval {
+                low: interval.low.max(0.0),
+                ..interval
+            });
+        }
+        intervals
+    }
+
+    /// Returns the groups of these pulls.
+    fn regrouped(&self, pulls: &[GroupPull<'_>]) -> Vec<PullGroup> {
+        let mut of_groups = vec![Vec::new(); self.groups.len()];
+        for of_group in pulls {
+            of_groups[of_group.group].push(of_group.pull.clone());
+        }
+        let mut groups = Vec::new();
+        for (group, pulls) in self.groups.iter().zip(of_groups) {
+            groups.extend(PullGroup::of(
+                group.image.clone(),
+                group.layers.clone(),
+                pulls,
+            ));
+        }
+        groups
+    }
+
     /// Returns parameters between `at` and `target` whose sum of squares is at most `most`: at the full step, at half
     /// of it, at a quarter and so on. `None`: there are none.
     fn towards(&self, at: &Parameters, target: &Parameters, most: f64) -> Option<Parameters> {
@@ -181,7 +285,11 @@ impl RateProblem<'_> {
         let mut intervals = [None; PARAMETERS];
         for (row, index) in free.iter().enumerate() {
             let half = quantile * (variance * inverse[row][row]).max(0.0).sqrt();
-            intervals[*index] = Some(((at[*index] - half).max(0.0), at[*index] + half));
+            intervals[*index] = Some(Interval {
+                estimate: at[*index],
+                low: (at[*index] - half).max(0.0),
+                high: at[*index] + half,
+            });
         }
         // Without this minimum, a perfect fit would have an infinite criterion.
         let mean = (squares / n as f64).max(1e-12);
@@ -209,13 +317,12 @@ impl RateProblem<'_> {
         let mut degrees = 0_usize;
         let mut weight = 0.0;
         for group in self.groups {
-            let errors = group
-                .durations
-                .iter()
-                .map(|duration| duration / group.median - 1.0);
-            sum += errors.map(|error| error * error).sum::<f64>();
-            degrees += group.durations.len() - 1;
-            weight += group.durations.len() as f64;
+            for pull in &group.pulls {
+                let error = pull.seconds / group.median - 1.0;
+                sum += error * error;
+            }
+            degrees += group.pulls.len() - 1;
+            weight += group.pulls.len() as f64;
         }
         if degrees == 0 {
             return None;

@@ -4,11 +4,14 @@
 //! |---|---|
 //! | `pipeline` | the model's duration of a pull |
 //! | `least_squares` | the fit of its parameters to measured durations |
+//! | `choice` | the parameters that the images determine |
+//! | `assumed` | the world around the parameters |
 //!
 //! Which parameters can be fitted depends on the images. A further parameter (the download rate, or a disk that is
 //! slower than its memory buffer) is accepted only if it explains the durations much better (Schwarz' criterion). A
 //! parameter that the images do not determine is reported as such.
 
+mod assumed;
 mod choice;
 mod least_squares;
 mod pipeline;
@@ -24,9 +27,10 @@ use crate::results::{CalibratedValue, ImageRow, RateParameter, RatesRecord};
 use crate::stats;
 use crate::units::display::significant;
 use crate::units::{Bytes, BytesPerSec, SimDuration, counted};
-use crate::world::{DiskSpec, NodeSpec, RegistrySpec};
+use crate::world::{DiskSpec, WorldSpec};
+pub(in crate::calibrate) use assumed::{AssumedWorld, Downloads};
 use choice::{Chosen, FittedDisk, Knowledge, choose};
-use least_squares::PullGroup;
+use least_squares::{PullGroup, TimedPull};
 pub(in crate::calibrate) use pipeline::LayerBytes;
 use pipeline::{CONSTANT, DOWNLOAD, PER_LAYER, RequestTimes, UNPACK, critical_path};
 
@@ -45,10 +49,13 @@ pub(super) struct RateSettings<'s> {
     pub(super) images: &'s KnownImages,
     /// Ratio of uncompressed to compressed bytes, for images whose uncompressed size is unknown.
     pub(super) compression_ratio: f64,
-    /// Round trip to the registry, in seconds.
-    pub(super) rtt: f64,
-    /// The registry's time for one request, in seconds.
-    pub(super) service: f64,
+    /// Round trip to the registry.
+    pub(super) rtt: SimDuration,
+    /// The registry's time for one request.
+    pub(super) service: SimDuration,
+    /// Number of times that nodes are resampled for an interval.
+    pub(super) resamples: u32,
+    pub(super) seed: u64,
 }
 
 /// The fitted pull model, in seconds and bytes per second. `None`: the parameter is not determined and is left out.
@@ -61,11 +68,14 @@ pub(super) struct PullModel {
     pub(super) disk: Option<FittedDisk>,
     /// Sigma of the rate across nodes.
     pub(super) spread: Option<f64>,
+    pub(super) assumed: AssumedWorld,
 }
 
 impl PullModel {
-    /// Replaces settings with their fitted values.
-    pub(super) fn apply(&self, node: &mut NodeSpec, registry: &mut RegistrySpec) {
+    /// Replaces settings with their fitted values, and with those that the fit assumes.
+    pub(super) fn apply(&self, world: &mut WorldSpec) {
+        self.assumed.apply(world);
+        let node = &mut world.node;
         node.pull_constant = SimDuration::from_secs_f64(self.constant_s).into();
         node.unpack_per_layer = SimDuration::from_secs_f64(self.per_layer_s).into();
         if let Some(rate) = self.unpack_rate {
@@ -80,7 +90,7 @@ impl PullModel {
             ..DiskSpec::default()
         });
         if let Some(rate) = self.download_rate {
-            registry.per_connection = Some(BytesPerSec::new(rate));
+            world.registry.per_connection = Some(BytesPerSec::new(rate));
         }
     }
 
@@ -123,13 +133,6 @@ struct WholeBytes {
     uncompressed: u64,
 }
 
-/// A pull and its duration.
-#[derive(Debug)]
-struct TimedPull {
-    seconds: f64,
-    node: String,
-}
-
 /// Pulls grouped by image and missing layers.
 #[derive(Debug, Default)]
 struct GroupedPulls {
@@ -153,20 +156,23 @@ pub(super) fn fit(
     if groups.is_empty() {
         return None;
     }
-    // See `world/nodes/runtime/request.rs`: seven requests, three new connections with two round trips each, and two
-    // more round trips for each blob. The time of an answer is that of the API host.
-    let requests = RequestTimes {
-        of_pull: 13.0 * settings.rtt + 6.0 * settings.service,
-        of_layer: match knowledge {
-            Knowledge::Layers => 2.0 * settings.rtt + settings.service,
-            Knowledge::Sizes => 0.0,
+    let assumed = AssumedWorld {
+        rtt: settings.rtt,
+        service: settings.service,
+        downloads: match knowledge {
+            Knowledge::Layers => Downloads::InSlots,
+            Knowledge::Sizes => Downloads::OneByOne,
         },
     };
+    let mut chosen = choose(&groups, assumed.requests(), knowledge)?;
+    chosen.widen(&groups, settings.resamples, settings.seed);
     let report = RatesReport {
-        chosen: choose(&groups, requests, knowledge)?,
+        chosen,
         groups: &groups,
         pulls: &pulls,
         knowledge,
+        assumed,
+        compression_ratio: settings.compression_ratio,
         source,
     };
     Some(report.fitted())
@@ -225,21 +231,12 @@ impl GroupedPulls {
     fn fitted_groups(&self) -> Vec<PullGroup> {
         let mut groups = Vec::new();
         for (key, pulls) in &self.groups {
-            let durations: Vec<f64> = pulls.iter().map(|pull| pull.seconds).collect();
-            let Some(median) = stats::median(&durations).filter(|median| *median > 0.0) else {
-                continue;
-            };
             let mut layers = Vec::with_capacity(key.layers.len());
             for layer in &key.layers {
                 let compressed = layer.compressed as f64;
                 layers.push(LayerBytes::new(compressed, layer.uncompressed as f64));
             }
-            groups.push(PullGroup {
-                image: key.image.clone(),
-                layers,
-                durations,
-                median,
-            });
+            groups.extend(PullGroup::of(key.image.clone(), layers, pulls.clone()));
         }
         groups
     }
@@ -301,6 +298,9 @@ struct RatesReport<'r> {
     groups: &'r [PullGroup],
     pulls: &'r GroupedPulls,
     knowledge: Knowledge,
+    assumed: AssumedWorld,
+    /// Ratio of uncompressed to compressed bytes, for images whose uncompressed size is unknown.
+    compression_ratio: f64,
     /// The files with the pulls.
     source: &'r str,
 }
@@ -325,6 +325,7 @@ impl RatesReport<'_> {
             download_rate: rate(at[DOWNLOAD]),
             disk: self.chosen.disk(),
             spread: self.pulls.node_spread(),
+            assumed: self.assumed,
         };
         let mut warnings = warnings(self.groups, &record, self.knowledge);
         if is_streamed {
@@ -354,7 +355,7 @@ impl RatesReport<'_> {
     }
 
     fn pull_count(&self) -> u64 {
-        let counts = self.groups.iter().map(|group| group.durations.len());
+        let counts = self.groups.iter().map(|group| group.pulls.len());
         counts.sum::<usize>() as u64
     }
 
@@ -384,13 +385,49 @@ impl RatesReport<'_> {
             values.extend(self.value_of(parameter));
         }
         values.extend(self.held());
-        if self.chosen.disk().is_none() && !values.is_empty() {
-            let value = of_pulls("node.disk", "disk", self.pull_count(), self.source);
-            values.push(CalibratedValue {
-                value: "{class: none}".to_owned(),
-                note: "the rates above include it".to_owned(),
-                ..value
-            });
+        if !values.is_empty() {
+            values.extend(self.assumed_values());
+        }
+        values
+    }
+
+    /// Returns the facts that the fit assumes, to paste next to its parameters.
+    fn assumed_values(&self) -> Vec<CalibratedValue> {
+        let mut values = Vec::new();
+        if self.chosen.disk().is_none() {
+            let note = "the rates above include it";
+            values.push(assumed::fact("node.disk", "disk", "{class: none}", note));
+        }
+        if self.pulls.node_spread().is_none() {
+            let note = "these nodes do not determine how much others differ";
+            values.push(assumed::fact(
+                "node.unpackSpread",
+                "spread between nodes",
+                "0",
+                note,
+            ));
+        }
+        let is_unlimited = rate(self.chosen.solution.at[DOWNLOAD]).is_none();
+        if is_unlimited {
+            let note =
+                "these pulls do not determine it; write your registry's limit if you know it";
+            values.push(assumed::fact(
+                "registry.egress",
+                "rate of the registry",
+                "unlimited",
+                note,
+            ));
+        }
+        values.extend(self.assumed.values());
+        if self.pulls.are_sizes_assumed {
+            let ratio = significant(self.compression_ratio, 4);
+            let note = "of layers whose size on disk is not known";
+            values.push(assumed::fact(
+                "release.images[*].compressionRatio",
+                "ratio of sizes",
+                &ratio,
+                note,
+            ));
         }
         values
     }
@@ -470,7 +507,7 @@ fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) ->
 }
 
 fn image_row(group: &PullGroup, chosen: &Chosen) -> ImageRow {
-    let sorted = stats::sorted(&group.durations);
+    let sorted = stats::sorted(&group.durations());
     let path = critical_path(
         &chosen.solution.at,
         &group.layers,
@@ -567,12 +604,12 @@ impl RatesReport<'_> {
     /// Returns a fitted parameter in seconds.
     fn time(&self, index: usize) -> FittedValue {
         let solution = &self.chosen.solution;
-        let (low, high) = solution.intervals[index].unzip();
+        let interval = solution.intervals[index];
         FittedValue {
             unit: "s",
             value: self.chosen.free[index].then_some(solution.at[index]),
-            low,
-            high,
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
         }
     }
 
@@ -594,12 +631,11 @@ impl RatesReport<'_> {
     fn value_of(&self, parameter: &RateParameter) -> Option<CalibratedValue> {
         let written = |value| written(value, &parameter.unit);
         let mut value = written(parameter.value?);
-        if parameter.setting == "node.disk" {
-            let letters = parameter.note.chars();
-            let buffer: String = letters
-                .filter(|c| c.is_ascii_digit() || *c == '.')
-                .collect();
-            value = format!("{{rate: {value}, buffer: {buffer} GB}}");
+        if let Some(FittedDisk { buffer, .. }) = self.chosen.disk()
+            && parameter.setting == "node.disk"
+        {
+            let megabytes = significant(buffer / 1e6, 4);
+            value = format!("{{rate: {value}, buffer: {megabytes} MB}}");
         }
         Some(CalibratedValue {
             value,

@@ -8,7 +8,7 @@
 //! Left out here, but simulated: links that nodes share, and the order in which requests are answered.
 
 /// Number of layers that are downloaded concurrently: containerd's `max_concurrent_downloads`.
-const SLOTS: usize = 3;
+pub(super) const SLOTS: usize = 3;
 
 /// Number of parameters.
 pub(super) const PARAMETERS: usize = 5;

@@ -1,6 +1,7 @@
 //! `fleetsim calibrate` recovers the parameters of generated streams with all pitfalls of real ones, and rejects
 //! unreadable input.
 
+mod ordinary;
 mod page;
 mod pasted;
 mod stream;

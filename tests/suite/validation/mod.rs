@@ -25,7 +25,7 @@ mod spegel;
 mod storm;
 mod table;
 mod unpack;
-mod worlds;
+pub(crate) mod worlds;
 
 /// The labels that a row with an error may have.
 const LABELS: [&str; 4] = ["verified", "calibrated", "predicted", "missed"];

@@ -27,6 +27,11 @@ pub(crate) fn defaults() -> WorldSpec {
     world("defaults.yaml")
 }
 
+/// A world with one node in a cloud and the model's defaults, as a user gets it.
+pub(crate) fn cloud() -> WorldSpec {
+    world("cloud.yaml")
+}
+
 /// The world of [`spegel`](super::spegel): ten nodes, ghcr.io, and an update of two nodes at a time.
 pub(crate) fn spegel() -> WorldSpec {
     world("spegel.yaml")

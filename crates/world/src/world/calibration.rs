@@ -10,7 +10,7 @@
 //! - *containerd*: containerd/containerd @301026e (v2.4.0-beta.0+70), tags v1.7.0 to v2.2 compared.
 //! - *chonks*: the kubelet events published in converged-computing/container-chonks @fa06749: images of 9 and 125
 //!   layers, 48 MB to 19 GB uncompressed but only 2 to 21 MB compressed, so pull time is unpack time plus requests.
-//!   Fitted here as constant + layers · per-layer + bytes / rate, median error 5 to 13%.
+//!   Fitted as requests + constant + layers · per-layer + bytes / rate, median error 5 to 13%.
 //! - *api*: kubernetes/api `core/v1` and `apps/v1` @10b39a3.
 
 use crate::world::quantity::DurationModel;
@@ -193,12 +193,13 @@ pub const KEEP_BLOBS: bool = true;
 /// `plugins/transfer/plugin.go`, since 2.2; more than 1 requires a snapshotter that can rebase. 3 to 12 are in use.
 pub const UNPACK_SLOTS: u32 = 1;
 
-/// Uncompressed bytes written per second while unpacking one layer. Source, for layers of programs: 108 MB/s
-/// (h4x3rotab/docker-unpack-bench @d6fc36d) and 176 (bottlerocket-os/bottlerocket-core-kit#443). Source, for layers of
-/// zeros or of random bytes: chonks, n1-standard-16 with a local SSD, 4 to 64 nodes: 197 to 208; c5a.4xlarge 300 to
-/// 335 within the page cache; D8ds_v5 345 (spegel-org/benchmark-results @645a85c). The value is the median of these
-/// five.
-pub const UNPACK_RATE: BytesPerSec = BytesPerSec::new(200e6);
+/// Uncompressed bytes written per second while unpacking one layer of a program. Source: 108 MB/s
+/// (h4x3rotab/docker-unpack-bench @d6fc36d); 176 (bottlerocket-os/bottlerocket-core-kit#443); 88 to 135 by nodes of EKS,
+/// GKE and AKS, which pull 34 to 52 MB/s of compressed programs in small waves (converged-computing/performance-study
+/// @6f3df68), with [`COMPRESSION_RATIO`]. The value is close to the 52 MB/s of their CPU nodes, for which downloads and
+/// unpacking were told apart. Layers of zeros or of random bytes are faster, up to 345 MB/s
+/// (docs/experiment-format/nodes.md): this rate is the one setting for what layers contain.
+pub const UNPACK_RATE: BytesPerSec = BytesPerSec::new(130e6);
 
 /// Unpack rate of a zstd layer relative to a gzip layer. Source: copying the whole Fedora image with its files took 8
 /// s with gzip and 4.5 s with zstd, a factor of 1.8 (containers/storage#363). Decompression alone, with containerd's
@@ -210,11 +211,14 @@ pub const ZSTD_FACTOR: f64 = 1.8;
 /// at most 1.1 between the slowest and the fastest of 10 (spegel-org/benchmark-results @645a85c); so 0.05 to 0.15.
 pub const UNPACK_SPREAD: f64 = 0.1;
 
-/// Part of a layer's unpack time that does not depend on its size. Source: chonks, 12 to 34 ms.
-pub const UNPACK_PER_LAYER: DurationModel = DurationModel::Constant(SimDuration::from_millis(25));
+/// Part of a layer's unpack time that does not depend on its size. Source: chonks, five set-ups, fitted with the
+/// requests of a pull, as in [`PULL_CONSTANT`]: 8 to 14 ms.
+pub const UNPACK_PER_LAYER: DurationModel = DurationModel::Constant(SimDuration::from_millis(12));
 
-/// Constant part of a pull's duration. Source: chonks, 0.06 to 0.56 s.
-pub const PULL_CONSTANT: DurationModel = DurationModel::Constant(SimDuration::from_millis(300));
+/// Constant part of a pull's duration, without its requests. Source: chonks, fitted together with the requests to a
+/// registry in the same region (a round trip of 5 ms and [`SERVICE_TIME`]): four set-ups leave nothing for it, one
+/// leaves 0.1 s. The laboratory has 2 ms (docs/lab.md).
+pub const PULL_CONSTANT: DurationModel = DurationModel::Constant(SimDuration::from_millis(20));
 
 /// Rate at which a node's network card can receive. Guess; 0.1 to 25 Gbit/s.
 pub const NIC: BytesPerSec = BytesPerSec::from_gbit(10.0);
