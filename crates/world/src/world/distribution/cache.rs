@@ -27,14 +27,14 @@
 use crate::flow::{LinkId, Network};
 use crate::world::distribution::cache_room::CacheRoom;
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
-use crate::world::distribution::method::{DistributionMethod, RouteQuery};
+use crate::world::distribution::method::{DistributionMethod, FirstLeg, RouteQuery};
 use crate::world::distribution::spec::{CachePlace, CacheSpec};
 use crate::world::ids::{ClusterId, NodeId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::registry::request::Request;
 use crate::world::transfers::links::{Destination, Leg};
 use crate::world::transfers::payload::{BlobSource, Routing};
-use fleetsim_units::{BytesPerSec, SimDuration};
+use fleetsim_units::SimDuration;
 
 /// One cache.
 #[derive(Debug)]
@@ -202,8 +202,12 @@ impl DistributionMethod for Caches {
         ))
     }
 
-    fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
-        (self.caches[store.index()].place, None)
+    fn first_leg(&self, store: StoreId) -> FirstLeg {
+        FirstLeg {
+            to: self.caches[store.index()].place,
+            most: None,
+            last: None,
+        }
     }
 
     fn contents(&mut self, store: StoreId) -> &mut CacheStore {

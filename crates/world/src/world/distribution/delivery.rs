@@ -7,7 +7,7 @@ use crate::engine::{EntityKey, Streams, dist};
 use crate::flow::TransferId;
 use crate::world::World;
 use crate::world::clusters::cluster::ClusterState;
-use crate::world::distribution::method::{MemberChange, RouteQuery};
+use crate::world::distribution::method::{MemberChange, Membership, RouteQuery};
 use crate::world::distribution::spec::DistributionKind;
 use crate::world::distribution::{Delivery, Fill};
 use crate::world::event::{DistributionEvent, Event, PullEvent, Queue};
@@ -93,9 +93,10 @@ impl World<'_> {
         if let BlobSource::Store(store, _) = source
             && let Some(blob) = blob
         {
+            let of = Membership { store, blob, node };
             self.delivery
                 .method
-                .member(store, blob, MemberChange::Joins, now, network);
+                .member(of, MemberChange::Joins, now, network);
         }
         let leg = match source {
             BlobSource::Mirror(at) => self.delivery.mirrors.leg(at, node, &self.transfers.links),
@@ -157,9 +158,9 @@ impl World<'_> {
     fn start_fill(&mut self, pull: PullId, fill: Fill, size: Bytes, queue: &Queue) -> FillId {
         let id = FillId::at(self.delivery.fills.len());
         let blob = fill.blob;
-        let (to, most) = self.delivery.method.first_leg(fill.store);
+        let way = self.delivery.method.first_leg(fill.store);
         let registry = self.registry_of(pull);
-        let cap = match (self.connection_cap(pull, blob), most) {
+        let cap = match (self.connection_cap(pull, blob), way.most) {
             (Some(cap), Some(most)) => Some(BytesPerSec::new(cap.get().min(most.get()))),
             (cap, most) => cap.or(most),
         };
@@ -167,10 +168,9 @@ impl World<'_> {
         let key = self.nodes[node.index()].key;
         let tcp = &self.registries[registry].spec.tcp;
         let connection = self.transfers.connect(node, key, cap, tcp, &self.streams);
-        let leg = Leg {
-            links: self.transfers.links.path(registry, to),
-            connection,
-        };
+        let mut links = self.transfers.links.path(registry, way.to);
+        links.extend(way.last);
+        let leg = Leg { links, connection };
         let transfer = Transfer {
             payload: Payload::Fill(id),
             bytes: size,
@@ -281,9 +281,14 @@ impl World<'_> {
             return;
         };
         let blob = self.catalog.image(pull.image).layers[usize::from(layer)].blob;
+        let of = Membership {
+            store,
+            blob,
+            node: pull.node,
+        };
         self.delivery
             .method
-            .member(store, blob, change, now, &mut self.transfers.network);
+            .member(of, change, now, &mut self.transfers.network);
     }
 
     /// Handles a failed pull: the pull's own fills are cancelled, and requests that waited for these fills are resent.
@@ -342,7 +347,7 @@ impl Delivery {
     /// Returns true if a fill waits for the repair of a cluster's link.
     pub(crate) fn has_fill_behind_a_repair(&self, clusters: &[ClusterState]) -> bool {
         let mut fills = self.fills.iter().filter(|fill| fill.transfer.is_some());
-        fills.any(|fill| match self.method.first_leg(fill.store).0 {
+        fills.any(|fill| match self.method.first_leg(fill.store).to {
             Destination::Cluster(cluster) => clusters[cluster.index()].repairs_due > 0,
             Destination::Region(_) | Destination::Node(_) => false,
         })

@@ -215,7 +215,7 @@ impl World<'_> {
                     unreachable!("only a registry fills a store");
                 };
                 let store = self.delivery.fills[fill.index()].store;
-                let region = match self.delivery.method.first_leg(store).0 {
+                let region = match self.delivery.method.first_leg(store).to {
                     Destination::Region(region) => Some(region),
                     Destination::Cluster(cluster) => self.spec.clusters[cluster.index()].region,
                     Destination::Node(_) => None,

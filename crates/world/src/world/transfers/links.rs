@@ -123,6 +123,11 @@ impl Links {
         &self.regions
     }
 
+    /// The number of clusters.
+    pub(crate) const fn clusters(&self) -> usize {
+        self.clusters.len()
+    }
+
     pub(crate) fn downlink(&self, cluster: ClusterId) -> LinkId {
         self.clusters[cluster.index()].1
     }
