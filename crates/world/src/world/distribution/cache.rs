@@ -27,12 +27,12 @@
 use crate::flow::{LinkId, Network};
 use crate::world::distribution::cache_room::CacheRoom;
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
-use crate::world::distribution::method::{DistributionMethod, RouteQuery};
+use crate::world::distribution::method::{DistributionMethod, FirstLeg, RouteQuery};
 use crate::world::distribution::spec::{CachePlace, CacheSpec};
 use crate::world::ids::{ClusterId, NodeId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::registry::request::Request;
-use crate::world::transfers::links::{Destination, FirstLeg, Leg};
+use crate::world::transfers::links::{Destination, Leg};
 use crate::world::transfers::payload::{BlobSource, Routing};
 use fleetsim_units::SimDuration;
 
@@ -221,10 +221,10 @@ impl DistributionMethod for Caches {
     }
 
     fn first_leg(&self, store: StoreId) -> FirstLeg {
-        let cache = &self.caches[store.index()];
         FirstLeg {
-            upstream: cache.upstream,
-            ..FirstLeg::to(cache.place)
+            to: self.caches[store.index()].place,
+            most: None,
+            last: self.caches[store.index()].upstream,
         }
     }
 

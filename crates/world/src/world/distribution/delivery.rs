@@ -7,7 +7,7 @@ use crate::engine::{EntityKey, Streams, dist};
 use crate::flow::TransferId;
 use crate::world::World;
 use crate::world::clusters::cluster::ClusterState;
-use crate::world::distribution::method::{MemberChange, RouteQuery};
+use crate::world::distribution::method::{MemberChange, Membership, RouteQuery};
 use crate::world::distribution::spec::DistributionKind;
 use crate::world::distribution::{Delivery, Fill};
 use crate::world::event::{DistributionEvent, Event, PullEvent, Queue};
@@ -15,7 +15,7 @@ use crate::world::ids::{FillId, PullId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::nodes::pull_progress::{Fetch, PullLayer};
 use crate::world::registry::request::{PullRequest, Request};
-use crate::world::transfers::links::{Destination, FirstLeg, Leg};
+use crate::world::transfers::links::{Destination, Leg};
 use crate::world::transfers::payload::{BlobSource, Payload, Routing, Sender, Transfer};
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 
@@ -93,9 +93,10 @@ impl World<'_> {
         if let BlobSource::Store(store, _) = source
             && let Some(blob) = blob
         {
+            let of = Membership { store, blob, node };
             self.delivery
                 .method
-                .member(store, blob, MemberChange::Joins, now, network);
+                .member(of, MemberChange::Joins, now, network);
         }
         let leg = match source {
             BlobSource::Mirror(at) => self.delivery.mirrors.leg(at, node, &self.transfers.links),
@@ -157,13 +158,9 @@ impl World<'_> {
     fn start_fill(&mut self, pull: PullId, fill: Fill, size: Bytes, queue: &Queue) -> FillId {
         let id = FillId::at(self.delivery.fills.len());
         let blob = fill.blob;
-        let FirstLeg {
-            to,
-            cap: most,
-            upstream,
-        } = self.delivery.method.first_leg(fill.store);
+        let way = self.delivery.method.first_leg(fill.store);
         let registry = self.registry_of(pull);
-        let cap = match (self.connection_cap(pull, blob), most) {
+        let cap = match (self.connection_cap(pull, blob), way.most) {
             (Some(cap), Some(most)) => Some(BytesPerSec::new(cap.get().min(most.get()))),
             (cap, most) => cap.or(most),
         };
@@ -171,8 +168,8 @@ impl World<'_> {
         let key = self.nodes[node.index()].key;
         let tcp = &self.registries[registry].spec.tcp;
         let connection = self.transfers.connect(node, key, cap, tcp, &self.streams);
-        let mut links = self.transfers.links.path(registry, blob, to);
-        links.extend(upstream);
+        let mut links = self.transfers.links.path(registry, blob, way.to);
+        links.extend(way.last);
         let leg = Leg { links, connection };
         let transfer = Transfer {
             payload: Payload::Fill(id),
@@ -284,9 +281,14 @@ impl World<'_> {
             return;
         };
         let blob = self.catalog.image(pull.image).layers[usize::from(layer)].blob;
+        let of = Membership {
+            store,
+            blob,
+            node: pull.node,
+        };
         self.delivery
             .method
-            .member(store, blob, change, now, &mut self.transfers.network);
+            .member(of, change, now, &mut self.transfers.network);
     }
 
     /// Handles a failed pull: the pull's own fills are cancelled, and requests that waited for these fills are resent.

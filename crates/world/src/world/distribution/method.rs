@@ -3,16 +3,16 @@
 use std::fmt;
 
 use crate::engine::Streams;
-use crate::flow::Network;
+use crate::flow::{LinkId, Network};
 use crate::world::distribution::cache_store::CacheStore;
 use crate::world::distribution::spec::PeerTimeouts;
 use crate::world::ids::{ClusterId, NodeId, PullId, StoreId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::node::NodeState;
 use crate::world::registry::request::{PullRequest, Request};
-use crate::world::transfers::links::{FirstLeg, Leg};
+use crate::world::transfers::links::{Destination, Leg};
 use crate::world::transfers::payload::{BlobSource, Routing};
-use fleetsim_units::{SimDuration, SimTime};
+use fleetsim_units::{BytesPerSec, SimDuration, SimTime};
 
 /// A node's request, with everything that may affect its routing.
 pub(crate) struct RouteQuery<'w> {
@@ -80,8 +80,7 @@ pub(crate) trait DistributionMethod: fmt::Debug {
     /// Called when a node joins or leaves the swarm of a blob.
     fn member(
         &mut self,
-        _store: StoreId,
-        _blob: u16,
+        _of: Membership,
         _change: MemberChange,
         _now: SimTime,
         _network: &mut Network,
@@ -108,6 +107,24 @@ pub(crate) trait DistributionMethod: fmt::Debug {
     fn settling(&self, _store: StoreId, _blob: u16) -> SimDuration {
         SimDuration::ZERO
     }
+}
+
+/// The way of a store's fills.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstLeg {
+    pub to: Destination,
+    /// A cap in addition to that of a connection to the registry.
+    pub most: Option<BytesPerSec>,
+    /// A link behind the destination that the store's fills share.
+    pub last: Option<LinkId>,
+}
+
+/// A node in the swarm of a blob.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Membership {
+    pub store: StoreId,
+    pub blob: u16,
+    pub node: NodeId,
 }
 
 /// A change of a swarm's members.

@@ -11,7 +11,7 @@
 //! | `mirror` | registries of a region that are tried first |
 //! | `cache`, `cache_store`, `cache_room` | pull-through caches, per cluster, region or cell, and their content |
 //! | `spegel` | nodes that serve complete images to each other |
-//! | `pieces` | swarms that forward pieces while they download (Dragonfly, Kraken) |
+//! | `pieces`, `crowd` | swarms that forward pieces while they download (Dragonfly, Kraken), and what machines send |
 //! | `lazy` | containers that start before their image is complete |
 //! | `pre_pull` | images that are pulled before the release |
 //! | `delivery`, `setup` | requests and transfers of all methods, and their links |
@@ -20,6 +20,7 @@
 mod cache;
 mod cache_room;
 mod cache_store;
+mod crowd;
 pub(super) mod delivery;
 mod direct;
 pub(super) mod lazy;
@@ -30,6 +31,8 @@ pub(super) mod pre_pull;
 pub(super) mod setup;
 pub(super) mod spec;
 mod spegel;
+#[cfg(test)]
+mod swarm_tests;
 #[cfg(test)]
 mod tests;
 

@@ -10,6 +10,11 @@
 //! than that (Kumar and Ross, "Peer-assisted file distribution: the minimum distribution time", 2006: no faster than
 //! one copy leaves the seeds).
 //!
+//! Machines send over one network card, whatever they send: the same equation also bounds the downloads of all blobs
+//! of an image together, and of all blobs of a cluster, where each node counts once (see `crowd`). One copy of every
+//! blob has to leave the seeds, so their downloads from the registry share what they can send. A node's card bounds
+//! its rate, too.
+//!
 //! Sources of the numbers: kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go` and `connstate/config.go`; dragonfly
 //! @66db456
 //! `scheduler/config/constants.go`.
@@ -18,82 +23,149 @@
 //! time-out, so the lost time has a geometric distribution. Kraken waits 5 s for a handshake (@3705d31
 //! `lib/torrent/scheduler/conn/config.go`). The failure rate of handshakes is not published.
 //!
-//! Left out: the choice of pieces (rarest first), peers that are slow or leave, two swarms on one outgoing network
-//! card, and the load of the tracker or scheduler. Dragonfly's connection limits (4 parents per peer, 200 uploads per
+//! Left out: the choice of pieces (rarest first), peers that are slow or leave, and the load of the tracker or
+//! scheduler. Two images with a layer in common, each on its own nodes, may get more than these nodes can send
+//! together, but never more than the cluster's nodes can. Dragonfly's connection limits (4 parents per peer, 200 uploads per
 //! peer, 2,000 per seed) matter only if more than 2,000 nodes per seed begin simultaneously, since each node takes 4
 //! connections and offers 200. Its limit of 200 downloads from the source is for peers without a parent, which a swarm
 //! without failures does not have.
 
 use crate::flow::{LinkId, Network};
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
-use crate::world::distribution::method::{DistributionMethod, MemberChange, RouteQuery};
+use crate::world::distribution::crowd::{Crowd, PeerNode, UploadTerms};
+use crate::world::distribution::method::{
+    DistributionMethod, FirstLeg, MemberChange, Membership, RouteQuery,
+};
 use crate::world::distribution::spec::{Coalesce, PeerTimeouts, PiecesSpec};
 use crate::world::ids::{ClusterId, NodeId, StoreId};
-use crate::world::transfers::links::{Destination, FirstLeg, Leg};
+use crate::world::nodes::catalog::Catalog;
+use crate::world::transfers::links::{Destination, Leg, Links};
 use crate::world::transfers::payload::{BlobSource, Routing};
 use fleetsim_units::{BytesPerSec, SimDuration, SimTime};
 
-/// The peers around one blob in one cluster.
-#[derive(Clone, Copy, Debug)]
-struct Swarm {
-    link: LinkId,
-    downloading: u32,
-    complete: u32,
+/// The swarms of one cluster.
+#[derive(Debug)]
+struct ClusterSwarms {
+    /// The index of the cluster's first node, and the number of its nodes.
+    first_node: usize,
+    nodes: usize,
+    /// The link over which one copy of every blob reaches the seeds, as slowly as it can leave them.
+    copy: LinkId,
+    /// Everything that the cluster's nodes download.
+    all: Crowd,
+    /// The downloads of blobs that only one image has, by image.
+    images: Vec<Option<Crowd>>,
+    blobs: Vec<Option<Crowd>>,
+}
+
+impl ClusterSwarms {
+    fn crowd<'c>(
+        crowds: &'c mut [Option<Crowd>],
+        at: u16,
+        nodes: usize,
+        terms: UploadTerms,
+        network: &mut Network,
+    ) -> &'c mut Crowd {
+        crowds[usize::from(at)].get_or_insert_with(|| Crowd::new(nodes, terms, network))
+    }
+}
+
+/// The network cards of a world's nodes, as swarms use them.
+#[derive(Debug)]
+pub(super) struct PeerCards {
+    /// For each node, the link that limits its downloads from peers.
+    pub inlets: Vec<LinkId>,
+    /// For each node, the rate at which it can send, in bytes per second.
+    pub out: Vec<u64>,
 }
 
 /// The swarms of a fleet. A store represents the seeds of a cluster.
 #[derive(Debug)]
 pub(super) struct Pieces {
     spec: PiecesSpec,
+    terms: UploadTerms,
     stores: Vec<CacheStore>,
-    /// The swarms by cluster and blob.
-    swarms: Vec<Vec<Option<Swarm>>>,
-    /// For each node, the link that limits its downloads from peers.
-    inlets: Vec<LinkId>,
+    clusters: Vec<ClusterSwarms>,
+    /// For each blob, the only image that has it. `None`: several images have it, or there is only one image.
+    image_of: Vec<Option<u16>>,
+    cards: PeerCards,
 }
 
 impl Pieces {
     pub(super) fn new(
         spec: &PiecesSpec,
-        clusters: usize,
-        blobs: usize,
-        inlets: Vec<LinkId>,
+        cards: PeerCards,
+        catalog: &Catalog,
+        links: &Links,
+        network: &mut Network,
     ) -> Self {
+        let seeds = spec.seed_out.get() * f64::from(spec.seeds);
+        let terms = UploadTerms {
+            seeds,
+            effectiveness: spec.effectiveness,
+        };
+        let mut clusters = Vec::new();
         let mut stores = Vec::new();
-        stores.resize_with(clusters, || {
-            CacheStore::new(blobs, Coalesce::Stream, SimDuration::MAX, None)
-        });
+        let mut first_node = 0;
+        for cluster in 0..links.clusters() {
+            let id = ClusterId::at(cluster);
+            let rest = &links.nodes[first_node..];
+            let nodes = rest.iter().take_while(|&&(of, _)| of == id).count();
+            clusters.push(ClusterSwarms {
+                first_node,
+                nodes,
+                copy: network.add_link(Some(links.downlink(id)), BytesPerSec::new(seeds)),
+                all: Crowd::new(nodes, terms, network),
+                images: none_of(catalog.specified()),
+                blobs: none_of(catalog.blobs),
+            });
+            let forever = SimDuration::MAX;
+            stores.push(CacheStore::new(
+                catalog.blobs,
+                Coalesce::Stream,
+                forever,
+                None,
+            ));
+            first_node += nodes;
+        }
         Self {
             spec: spec.clone(),
+            terms,
             stores,
-            swarms: vec![vec![None; blobs]; clusters],
-            inlets,
+            clusters,
+            image_of: catalog.only_image_of_blobs(),
+            cards,
         }
     }
 
-    /// Returns the upload capacity of a swarm: the second term of the fluid equation.
-    fn upload(&self, downloading: u32, complete: u32) -> BytesPerSec {
-        let PiecesSpec {
-            seeds,
-            seed_out,
-            peer_out,
-            effectiveness,
-            ..
-        } = self.spec;
-        let peers = effectiveness.get() * f64::from(downloading) + f64::from(complete);
-        BytesPerSec::new(peer_out.get() * peers + seed_out.get() * f64::from(seeds))
-    }
-
-    fn swarm(&mut self, store: StoreId, blob: u16, network: &mut Network) -> LinkId {
-        let upload = self.upload(0, 0);
-        let swarm = &mut self.swarms[store.index()][usize::from(blob)];
-        let swarm = swarm.get_or_insert_with(|| Swarm {
-            link: network.add_link(None, upload),
-            downloading: 0,
-            complete: 0,
+    /// Returns the crowds that a node's download of a blob belongs to: the cluster's, the image's and the blob's.
+    fn crowds<'s>(
+        &'s mut self,
+        store: StoreId,
+        blob: u16,
+        network: &mut Network,
+    ) -> [Option<&'s mut Crowd>; 3] {
+        let cluster = &mut self.clusters[store.index()];
+        let image = self.image_of[usize::from(blob)].map(|image| {
+            ClusterSwarms::crowd(
+                &mut cluster.images,
+                image,
+                cluster.nodes,
+                self.terms,
+                network,
+            )
         });
-        swarm.link
+        let of_blob =
+            ClusterSwarms::crowd(&mut cluster.blobs, blob, cluster.nodes, self.terms, network);
+        let all = &mut cluster.all;
+        [Some(all), image, Some(of_blob)]
     }
+}
+
+fn none_of(crowds: usize) -> Vec<Option<Crowd>> {
+    let mut none = Vec::new();
+    none.resize_with(crowds, || None);
+    none
 }
 
 impl DistributionMethod for Pieces {
@@ -136,9 +208,13 @@ impl DistributionMethod for Pieces {
         let (BlobSource::Store(store, _) | BlobSource::Miss(store)) = source else {
             unreachable!("{source:?} is no swarm");
         };
-        let swarm = self.swarm(store, blob, network);
+        let mut links = Vec::with_capacity(4);
+        for crowd in self.crowds(store, blob, network).into_iter().flatten() {
+            links.push(crowd.link);
+        }
+        links.push(self.cards.inlets[node.index()]);
         Leg {
-            links: vec![swarm, self.inlets[node.index()]],
+            links,
             connection: None.into(),
         }
     }
@@ -159,15 +235,10 @@ impl DistributionMethod for Pieces {
     }
 
     fn first_leg(&self, store: StoreId) -> FirstLeg {
-        // One copy has to leave the seeds, so a faster fill has no effect.
-        let out = self.spec.seed_out.get() * f64::from(self.spec.seeds);
-        let cap = self
-            .spec
-            .source_rate
-            .map_or(out, |rate| rate.get().min(out));
         FirstLeg {
-            cap: Some(BytesPerSec::new(cap)),
-            ..FirstLeg::to(Destination::Cluster(ClusterId(store.0)))
+            to: Destination::Cluster(ClusterId(store.0)),
+            most: self.spec.source_rate,
+            last: Some(self.clusters[store.index()].copy),
         }
     }
 
@@ -181,30 +252,20 @@ impl DistributionMethod for Pieces {
 
     fn member(
         &mut self,
-        at: StoreId,
-        blob: u16,
+        of: Membership,
         change: MemberChange,
         now: SimTime,
         network: &mut Network,
     ) {
-        self.swarm(at, blob, network);
-        let swarm = self.swarms[at.index()][usize::from(blob)]
-            .as_mut()
-            .expect("it was made just now");
-        match change {
-            MemberChange::Joins => swarm.downloading += 1,
-            MemberChange::Completes => {
-                swarm.downloading -= 1;
-                swarm.complete += 1;
-            }
-            MemberChange::Leaves => swarm.downloading -= 1,
+        let node = PeerNode {
+            at: of.node.index() - self.clusters[of.store.index()].first_node,
+            out: self.cards.out[of.node.index()],
+        };
+        let terms = self.terms;
+        let crowds = self.crowds(of.store, of.blob, network);
+        for crowd in crowds.into_iter().flatten() {
+            crowd.change(node, change, terms, now, network);
         }
-        let Swarm {
-            link,
-            downloading,
-            complete,
-        } = *swarm;
-        network.set_capacity(now, link, self.upload(downloading, complete));
     }
 
     fn timeouts(&self) -> Option<PeerTimeouts> {
@@ -212,10 +273,8 @@ impl DistributionMethod for Pieces {
     }
 
     fn settling(&self, store: StoreId, blob: u16) -> SimDuration {
-        let swarm = self.swarms[store.index()][usize::from(blob)];
-        let peers = swarm
-            .map_or(1, |swarm| swarm.downloading + swarm.complete)
-            .max(1);
+        let crowd = self.clusters[store.index()].blobs[usize::from(blob)].as_ref();
+        let peers = crowd.map_or(1, Crowd::nodes).max(1);
         let hops = libm::log(f64::from(peers)) / libm::log(f64::from(self.spec.connections));
         let piece = self
             .spec

@@ -4,7 +4,10 @@ use crate::flow::{LinkId, Network};
 use crate::world::distribution::cache::CacheLink;
 use crate::world::distribution::cache_room::CacheRoom;
 use crate::world::distribution::method::DistributionMethod;
-use crate::world::distribution::spec::{CachePlace, CacheSpec, CellSpec, DistributionKind};
+use crate::world::distribution::pieces::PeerCards;
+use crate::world::distribution::spec::{
+    CachePlace, CacheSpec, CellSpec, DistributionKind, PiecesSpec,
+};
 use crate::world::distribution::{cache, direct, pieces, spegel};
 use crate::world::ids::{ClusterId, StoreId};
 use crate::world::nodes::catalog::Catalog;
@@ -163,17 +166,23 @@ pub(super) fn method(
             Box::new(spegel::Spegel::new(spegel, cards))
         }
         DistributionKind::Pieces(pieces) => {
-            let mut inlets = Vec::with_capacity(links.nodes.len());
-            for &(_, card) in &links.nodes {
-                let capacity = pieces.peer_in.get().min(network.capacity(card).get());
-                inlets.push(network.add_link(None, BytesPerSec::new(capacity)));
-            }
-            Box::new(pieces::Pieces::new(
-                pieces,
-                spec.clusters.len(),
-                catalog.blobs,
-                inlets,
-            ))
+            let cards = peer_cards(pieces, links, network);
+            Box::new(pieces::Pieces::new(pieces, cards, catalog, links, network))
         }
     }
+}
+
+/// Creates the links over which nodes receive from their peers. A node's network card also limits what it sends.
+fn peer_cards(pieces: &PiecesSpec, links: &Links, network: &mut Network) -> PeerCards {
+    let mut cards = PeerCards {
+        inlets: Vec::with_capacity(links.nodes.len()),
+        out: Vec::with_capacity(links.nodes.len()),
+    };
+    for &(_, card) in &links.nodes {
+        let card = network.capacity(card).get();
+        let inlet = BytesPerSec::new(pieces.peer_in.get().min(card));
+        cards.inlets.push(network.add_link(None, inlet));
+        cards.out.push(pieces.peer_out.get().min(card) as u64);
+    }
+    cards
 }

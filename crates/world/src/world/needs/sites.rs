@@ -86,7 +86,7 @@ struct SiteView<'w> {
 
 impl SiteView<'_> {
     /// Returns the needs of the cluster, one of each kind.
-    fn all(&self) -> [Option<ResourceNeed>; 8] {
+    fn all(&self) -> [Option<ResourceNeed>; 9] {
         [
             self.downlink(),
             self.cache(),
@@ -94,6 +94,7 @@ impl SiteView<'_> {
             self.connections(),
             self.card(),
             self.peers(),
+            self.seeds(),
             self.unpacking(),
             self.disk(),
         ]
@@ -206,11 +207,25 @@ impl SiteView<'_> {
         let DistributionKind::Pieces(pieces) = &self.world.distribution.kind else {
             return None;
         };
+        let name = self.named("peers of a node of");
+        over_link(name, self.layer_bytes(), pieces.peer_in, 1.0)
+    }
+
+    /// Returns the need of the seeds of a swarm, which send at least one copy of what a node needs.
+    fn seeds(&self) -> Option<ResourceNeed> {
+        let DistributionKind::Pieces(pieces) = &self.world.distribution.kind else {
+            return None;
+        };
+        let rate = BytesPerSec::new(pieces.seed_out.get() * f64::from(pieces.seeds));
+        over_link(self.named("seeds of"), self.layer_bytes(), rate, 1.0)
+    }
+
+    /// The bytes of the layers that one node needs.
+    fn layer_bytes(&self) -> f64 {
         let layers: Vec<&NeededBlob> = (self.blobs.iter().copied())
             .filter(|blob| !blob.is_config)
             .collect();
-        let name = self.named("peers of a node of");
-        over_link(name, total_bytes(&layers), pieces.peer_in, 1.0)
+        total_bytes(&layers)
     }
 
     /// Returns the need of decompression. Images are unpacked one after another, unless several layers or images are

@@ -143,6 +143,29 @@ impl Catalog {
         self.layers(image).iter().any(|layer| layer.blob == blob)
     }
 
+    /// Returns the number of images of the specification.
+    pub(crate) const fn specified(&self) -> usize {
+        self.images.len() / 2
+    }
+
+    /// Returns, for each blob, the index of the only image of the specification that has it. `None`: several images
+    /// have it, or there is only one image.
+    pub(crate) fn only_image_of_blobs(&self) -> Vec<Option<u16>> {
+        let mut images = vec![Vec::new(); self.blobs];
+        for (at, image) in self.images.iter().enumerate() {
+            for layer in &image.layers {
+                images[usize::from(layer.blob)].push((at / 2) as u16);
+            }
+        }
+        let mut only = Vec::with_capacity(self.blobs);
+        for mut having in images {
+            having.dedup();
+            let is_one = having.len() == 1 && self.specified() > 1;
+            only.push(is_one.then(|| having[0]));
+        }
+        only
+    }
+
     /// Returns the compressed size of each blob.
     pub(crate) fn blob_sizes(&self) -> Vec<Bytes> {
         let mut sizes = vec![Bytes::new(0); self.blobs];

@@ -32,27 +32,6 @@ pub(crate) struct Leg {
     pub connection: Connection,
 }
 
-/// The way of a store's fills.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct FirstLeg {
-    pub(crate) to: Destination,
-    /// A cap in addition to that of a connection to the registry.
-    pub(crate) cap: Option<BytesPerSec>,
-    /// A link that all fills of the store share.
-    pub(crate) upstream: Option<LinkId>,
-}
-
-impl FirstLeg {
-    /// A way without limits of its own.
-    pub(crate) const fn to(to: Destination) -> Self {
-        Self {
-            to,
-            cap: None,
-            upstream: None,
-        }
-    }
-}
-
 /// All links between registries and nodes.
 #[derive(Debug)]
 pub(crate) struct Links {
@@ -150,6 +129,11 @@ impl Links {
     /// The link of each region.
     pub(crate) fn regions(&self) -> &[LinkId] {
         &self.regions
+    }
+
+    /// The number of clusters.
+    pub(crate) const fn clusters(&self) -> usize {
+        self.clusters.len()
     }
 
     pub(crate) fn downlink(&self, cluster: ClusterId) -> LinkId {
