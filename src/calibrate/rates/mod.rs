@@ -484,6 +484,12 @@ impl RatesReport<'_> {
 
 fn warnings(groups: &[PullGroup], record: &RatesRecord, knowledge: Knowledge) -> Vec<String> {
     let mut warnings = Vec::new();
+    if record.nodes == 1 {
+        warnings.push(
+            "rates: all pulls are from one node, so the intervals say nothing about other nodes"
+                .to_owned(),
+        );
+    }
     if knowledge == Knowledge::Sizes {
         warnings.push(
             "rates: no image's layers are known, so download and unpacking share one rate; add \

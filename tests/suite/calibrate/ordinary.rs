@@ -124,6 +124,54 @@ fn pulls_of_one_image_on_one_node_can_be_pasted_too() {
     assert!(found <= TOLERANCE, "{found}");
 }
 
+/// EKS' c5a.4xlarge writes 12 GB to memory, and then as fast as its disk: uncompressed gigabytes and seconds.
+const BEHIND_MEMORY: [(f64, f64); 7] = [
+    (1.18, 3.9),
+    (2.77, 8.3),
+    (4.8, 14.4),
+    (6.84, 20.4),
+    (10.9, 46.8),
+    (15.0, 77.6),
+    (19.0, 108.5),
+];
+
+#[test]
+fn a_disk_behind_memory_can_be_pasted() {
+    // Images that are nearly empty on the wire, and images of programs, whose downloads are written to the disk too.
+    for compression in [1_000_000.0, 2.6] {
+        let mut stream = EventStream::new(8);
+        for (nth, (gigabytes, took)) in BEHIND_MEMORY.into_iter().enumerate() {
+            for pod in 0..3 {
+                let name = format!("disk-{nth}-{pod}");
+                let at = nth as f64 * 1000.0 + f64::from(pod) * 200.0;
+                let main = "spec.containers{shop}";
+                let image = format!("bench:9-layers-{}-bytes", gigabytes * 1e9);
+                let node = format!("node-{pod}");
+                let to = format!("Successfully assigned shop/{name} to {node}");
+                stream.event(&name, "", &node, at, "Scheduled", &to);
+                let pulling = format!("Pulling image \"{image}\"");
+                stream.event(&name, main, &node, at + 0.4, "Pulling", &pulling);
+                let size = (gigabytes * 1e9 / compression).round();
+                let pulled = format!(
+                    "Successfully pulled image \"{image}\" in {took}s ({took}s including waiting). Image size: {size} bytes."
+                );
+                stream.event(&name, main, &node, at + 0.4 + took, "Pulled", &pulled);
+                stream.event(
+                    &name,
+                    main,
+                    &node,
+                    at + 0.5 + took,
+                    "Started",
+                    "Started container shop",
+                );
+            }
+        }
+        let found = largest_difference(&stream, &["--image-name", NAMES]);
+        println!("disk, ratio {compression}: {:.2} %", found * 100.0);
+        assert!(found <= TOLERANCE, "{compression}: {found}");
+    }
+}
+
 #[test]
 fn an_experiment_that_has_a_fleet_is_not_silently_slower() {
     let home = folder_with(&[("events.jsonl", &benchmark(1).text())]);

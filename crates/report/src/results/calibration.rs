@@ -227,9 +227,9 @@ pub struct CalibratedValue {
     pub low: String,
     /// The upper end of the 95% interval, in the notation of `value`; empty if there is none.
     pub high: String,
-    /// Number of measurements.
+    /// Number of measurements; 0 for a fact that a fit assumes.
     pub count: u64,
-    /// The files that the measurements come from.
+    /// The files that the measurements come from; empty for a fact that a fit assumes.
     pub source: String,
     /// Notes on the value.
     pub note: String,
