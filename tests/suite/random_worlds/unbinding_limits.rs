@@ -13,8 +13,8 @@ use fleetsim::scenario::Variant;
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    BurstSpec, ConnectionLimit, DistributionKind, DurationModel, Excess, HostSpec, OverloadSpec,
-    PodLimit, PullQuota, QuotaScope, RegistrySpec, RequestLimit, WorldSpec,
+    BurstSpec, ClientScope, ConnectionLimit, DistributionKind, DurationModel, Excess, HostSpec,
+    OverloadSpec, PodLimit, PullQuota, RegistrySpec, RequestLimit, WorldSpec,
 };
 
 use super::strategies::Product;
@@ -32,16 +32,34 @@ type SetLimit = fn(&mut Variant, bool);
 const LIMITS: [(&str, SetLimit); 17] = [
     ("pull quota of an account", |variant, is_set| {
         each_registry(variant, &|registry| {
-            registry.pull_quota = is_set.then_some(quota(QuotaScope::Account));
+            registry.pull_quota = is_set.then_some(quota(ClientScope::Account));
         });
     }),
     ("pull quota of an address", |variant, is_set| {
         each_registry(variant, &|registry| {
-            registry.pull_quota = is_set.then_some(quota(QuotaScope::Address));
+            registry.pull_quota = is_set.then_some(quota(ClientScope::Address));
         });
     }),
     ("requests", |variant, is_set| {
         each_host(variant, &|host| host.request_limit = is_set.then(requests));
+    }),
+    ("requests of an address", |variant, is_set| {
+        let limit = RequestLimit {
+            scope: ClientScope::Address,
+            ..requests()
+        };
+        each_host(variant, &|host| {
+            host.request_limit = is_set.then_some(limit)
+        });
+    }),
+    ("requests of a node", |variant, is_set| {
+        let limit = RequestLimit {
+            scope: ClientScope::Node,
+            ..requests()
+        };
+        each_host(variant, &|host| {
+            host.request_limit = is_set.then_some(limit)
+        });
     }),
     ("requests for manifests", |variant, is_set| {
         each_registry(variant, &|registry| {
@@ -153,7 +171,7 @@ fn each_host(variant: &mut Variant, change: &dyn Fn(&mut HostSpec)) {
     });
 }
 
-const fn quota(scope: QuotaScope) -> PullQuota {
+const fn quota(scope: ClientScope) -> PullQuota {
     PullQuota {
         pulls: MANY,
         per: SimDuration::from_hours(6),
@@ -227,7 +245,7 @@ fn an_unreached_quota_does_not_reorder_the_requests_of_equal_nodes() {
         cluster.nodes = 10.into();
     }
     let mut with = without.clone();
-    self::world(&mut with).registry.pull_quota = Some(quota(QuotaScope::Account));
+    self::world(&mut with).registry.pull_quota = Some(quota(ClientScope::Account));
     let run = |variant: &Variant| sim::run_in_detail(variant, 1, 0).expect("the run ends");
     assert_eq!(run(&without), run(&with));
 }

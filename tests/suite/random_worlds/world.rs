@@ -421,6 +421,7 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
             ][luck.number(0, 3) as usize],
             ttl: SimDuration::from_secs(u64::from(luck.number(1, 1000))),
             upstream_connections: luck.chance(0.3).then(|| luck.number(1, 4)),
+            pull_bandwidth: luck.chance(0.3).then(|| luck.rate(1e6, 1e8)),
         }),
         6 => DistributionKind::Spegel(SpegelSpec {
             lookup: SimDuration::from_millis(u64::from(luck.number(0, 5))),
@@ -484,6 +485,7 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
 fn other_registry(luck: &mut Luck) -> NamedRegistry {
     let mut spec = RegistrySpec::unlimited(luck.rate(1e6, 1e10), luck.duration(0.1));
     spec.per_connection = luck.chance(0.5).then(|| luck.rate(1e6, 1e8));
+    spec.per_blob = luck.chance(0.2).then(|| luck.rate(1e6, 1e9).into());
     spec.cdn = luck.chance(0.5).then(|| CdnSpec {
         cold: luck.rate(1e6, 1e7),
         warm: luck.rate(1e7, 1e8),

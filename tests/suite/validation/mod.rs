@@ -15,6 +15,7 @@
 
 mod argo_cd;
 mod dragonfly;
+mod ghcr;
 mod harbor;
 mod kraken;
 mod pods;

@@ -13,10 +13,10 @@ use std::fmt::Write;
 
 use fleetsim::stats;
 use fleetsim::units::Bytes;
-use fleetsim::world::{DistributionSpec, ReleaseKind};
+use fleetsim::world::{DistributionSpec, RateModel, ReleaseKind, WorldSpec};
 
-use super::table::{Row, check_missed, published};
-use super::worlds::{DAY, Played, layers, play, spegel};
+use super::table::{Row, check_missed, compare, published};
+use super::worlds::{DAY, Played, layers, play, spegel, spegel_defaults};
 
 const IMAGES: [(&str, u64, u64); 6] = [
     ("1GB-1", 1_000_000_000, 1),
@@ -55,8 +55,13 @@ const MISSED: [(&str, &str); 6] = [
     ),
 ];
 
-fn simulated(kind: ReleaseKind, with_spegel: bool, bytes: u64, count: u64) -> Played {
-    let mut world = spegel();
+/// Changes a world of ten nodes to one of the cases.
+fn simulated(
+    mut world: WorldSpec,
+    kind: ReleaseKind,
+    with_spegel: bool,
+    [bytes, count]: [u64; 2],
+) -> Played {
     world.release = kind;
     world.images[0].layers = layers("new", count, bytes, bytes);
     world.images[0].previous = layers("old", count, bytes, bytes);
@@ -95,7 +100,7 @@ fn two_parameters_of_the_registry_predict_most_pulls_without_and_with_peers() {
         for distribution in ["none", "spegel-0.3.0"] {
             let peers = distribution != "none";
             let played = [ReleaseKind::Initial, ReleaseKind::Update]
-                .map(|kind| simulated(kind, peers, bytes, count));
+                .map(|kind| simulated(spegel(), kind, peers, [bytes, count]));
             let [create, update] = [&played[0], &played[1]].map(Played::pull_s);
             let [theirs_created, theirs] =
                 ["create", "update"].map(|phase| measured(&rows, [distribution, image, phase]));
@@ -158,4 +163,44 @@ fn two_parameters_of_the_registry_predict_most_pulls_without_and_with_peers() {
     println!("  {close_means} of 24 means within 15 %");
     assert!(close_means >= 18, "{close_means} of 24 means within 15 %");
     check_missed(&missed, &MISSED, "20 %");
+}
+
+/// The median of a case's pulls in the world that a user gets.
+fn median_with_defaults(kind: ReleaseKind, with_spegel: bool, size: [u64; 2]) -> f64 {
+    let mut world = spegel_defaults();
+    if let Some(RateModel::LogNormal { median, .. }) = world.registry.per_blob {
+        world.registry.per_blob = Some(median.into());
+    }
+    let mut medians = Vec::new();
+    for seed in 1..=3 {
+        let mut seeded = world.clone();
+        seeded.clusters[0].name = format!("aks-{seed}");
+        let pulls = simulated(seeded, kind, with_spegel, size).pull_s();
+        medians.push(stats::median(&pulls).expect("pulls"));
+    }
+    stats::median(&medians).expect("seeds")
+}
+
+#[test]
+fn the_defaults_and_the_stated_machine_predict_half_of_the_groups() {
+    let rows = published("spegel-10-nodes.csv");
+    println!("\nSpegel's benchmark with the defaults and the stated machine, median s");
+    let mut agreeing = 0;
+    for (image, bytes, count) in IMAGES {
+        for distribution in ["none", "spegel-0.3.0"] {
+            for (kind, phase) in [
+                (ReleaseKind::Initial, "create"),
+                (ReleaseKind::Update, "update"),
+            ] {
+                let peers = distribution != "none";
+                let ours = median_with_defaults(kind, peers, [bytes, count]);
+                let theirs = measured(&rows, [distribution, image, phase]);
+                let theirs = stats::median(&theirs).expect("pulls");
+                let error = compare(&format!("{image} {distribution} {phase}"), ours, theirs);
+                agreeing += usize::from(error.abs() <= 0.2);
+            }
+        }
+    }
+    println!("  {agreeing} of 24 within 20 %");
+    assert!(agreeing >= 12, "{agreeing} of 24 within 20 %");
 }

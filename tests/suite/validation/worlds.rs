@@ -37,6 +37,16 @@ pub(crate) fn spegel() -> WorldSpec {
     world("spegel.yaml")
 }
 
+/// The same cluster with the defaults, and the facts that its source states.
+pub(crate) fn spegel_defaults() -> WorldSpec {
+    world("spegel-defaults.yaml")
+}
+
+/// The world of [`ghcr`](super::ghcr): a cluster in a cloud, and ghcr.io.
+pub(crate) fn ghcr() -> WorldSpec {
+    world("ghcr.yaml")
+}
+
 /// A world with Kraken's 2 600 hosts.
 pub(crate) fn kraken() -> WorldSpec {
     world("kraken.yaml")

@@ -62,7 +62,8 @@ impl RegistryPreset {
             // three clouds (converged-computing/performance-study @6f3df68): one layer arrives at 1.6 to 2.1 GB/s, which
             // varies from day to day with a sigma of 0.13 to 0.3; all layers together at 3.9 to 5.3 GB/s. Pulls by ten
             // nodes (spegel-org/benchmark-results @645a85c): a connection has 46 MB/s until the first download of a
-            // layer is complete, and about 500 MB/s afterwards; a request takes 120 to 140 ms with its round trip.
+            // layer is complete, and about 500 MB/s afterwards; a request takes 120 to 140 ms with its round trip. From GKE
+            // it takes at most 40 ms (container-chonks @fa06749).
             Self::Ghcr => RegistrySpec {
                 cdn: Some(CdnSpec::default()),
                 per_blob: Some(RateModel::LogNormal {
@@ -72,7 +73,7 @@ impl RegistryPreset {
                 ..RegistrySpec::unlimited(
                     BytesPerSec::new(5e9),
                     DurationModel::LogNormal {
-                        median: SimDuration::from_millis(100),
+                        median: SimDuration::from_millis(120),
                         sigma: 0.64,
                     },
                 )
