@@ -10,7 +10,7 @@ use super::inputs::CalibrationInputs;
 use super::json_stream::JsonStream;
 use super::predict::{self, CalibratedNode, ReplaySettings};
 use super::prometheus::{self, SERIES};
-use super::rates::{self, LayerBytes, PullModel, RateSettings};
+use super::rates::{self, DiskChoice, FittedRates, LayerBytes, PullModel, RateSettings};
 use super::{Calibrated, columns, measured, metrics, snippet};
 use crate::document::LoadError;
 use crate::document::problem::{OrProblem, Problem};
@@ -206,11 +206,12 @@ impl Calibration {
             compression_ratio: inputs.compression_ratio,
             rtt: inputs.rtt,
             service: inputs.service_time,
+            disk: DiskChoice::IfBetter,
             resamples: inputs.resamples,
             seed: inputs.seed,
         };
         let source = self.source_of_events();
-        let Some(fitted) = rates::fit(&self.starts, &settings, &source) else {
+        let Some(mut fitted) = rates::fit(&self.starts, &settings, &source) else {
             if self.starts.iter().any(ContainerStart::is_pull) {
                 self.warn(
                     "rates: unknown, because no pulled image has known layers, and the events state no image \
@@ -219,6 +220,21 @@ impl Calibration {
             }
             return Ok(());
         };
+        let has_disk = fitted.model.disk.is_some();
+        if has_disk && from_fit(&fitted).is_none_or(|difference| difference > MOST_FROM_FIT) {
+            let without = RateSettings {
+                disk: DiskChoice::InTheRates,
+                ..settings
+            };
+            if let Some(mut other) = rates::fit(&self.starts, &without, &source) {
+                other.warnings.push(
+                    "rates: a disk behind memory explains the pulls better, but downloads are written to it too, and \
+                     the simulation then differs from the fit; so the rates contain the disk"
+                        .to_owned(),
+                );
+                fitted = other;
+            }
+        }
         self.layers = fitted.layers;
         self.record.warnings.extend(fitted.warnings);
         self.of_rates = fitted.values;
@@ -250,12 +266,11 @@ impl Calibration {
             self.warn("rates: the settings to paste could not be simulated");
             return;
         };
+        let difference = largest_difference(&rates.images, &simulated);
         let mut absolute = Vec::with_capacity(simulated.len());
         let mut worst: Option<(f64, &ImageRow)> = None;
-        let mut from_fit: f64 = 0.0;
         for (row, seconds) in rates.images.iter().zip(simulated) {
             let error = seconds / row.pull_s_median - 1.0;
-            from_fit = from_fit.max((seconds / row.fitted_s - 1.0).abs());
             absolute.push(error.abs());
             // If errors are equal, the last image is kept.
             if worst.is_none_or(|(most, _)| error.abs().total_cmp(&most.abs()).is_ge()) {
@@ -270,10 +285,10 @@ impl Calibration {
                 "rates: pulls that are simulated with the pasted settings differ from the data by more than 25%",
             );
         }
-        if from_fit > MOST_FROM_FIT {
+        if difference > MOST_FROM_FIT {
             self.warn(format!(
                 "rates: pulls that are simulated with the pasted settings differ from the fit by up to {:.0}%",
-                from_fit * 100.0
+                difference * 100.0
             ));
         }
     }
@@ -462,6 +477,23 @@ impl Calibration {
             });
         }
     }
+}
+
+/// Returns the largest difference between the fitted durations and those that are simulated with the settings to
+/// paste. `None`: there are no such settings, or they are not valid.
+fn from_fit(fitted: &FittedRates) -> Option<f64> {
+    let snippet = snippet::of_values(&fitted.values);
+    let simulated = predict::pasted::seconds(&snippet, &[], &fitted.layers)?;
+    Some(largest_difference(&fitted.record.images, &simulated))
+}
+
+/// Returns the largest relative difference between the images' fitted and simulated durations.
+fn largest_difference(images: &[ImageRow], simulated: &[f64]) -> f64 {
+    let mut largest: f64 = 0.0;
+    for (row, seconds) in images.iter().zip(simulated) {
+        largest = largest.max((seconds / row.fitted_s - 1.0).abs());
+    }
+    largest
 }
 
 /// Creates an error with a single problem.

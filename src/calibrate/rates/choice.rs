@@ -85,11 +85,21 @@ impl Chosen {
     }
 }
 
+/// Whether a disk that is slower than its memory buffer may explain the pulls.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::calibrate) enum DiskChoice {
+    /// If it explains them much better.
+    IfBetter,
+    /// The rates contain the disk, whatever it is.
+    InTheRates,
+}
+
 /// Chooses the parameters to fit. `None`: not even one parameter can be fitted.
 pub(super) fn choose(
     groups: &[PullGroup],
     requests: RequestTimes,
     knowledge: Knowledge,
+    disk: DiskChoice,
 ) -> Option<Chosen> {
     let constant = default::PULL_CONSTANT.typical().as_secs_f64();
     if knowledge == Knowledge::Sizes {
@@ -134,7 +144,7 @@ pub(super) fn choose(
         best = solved(problem);
     }
     let mut best = best?;
-    if groups.len() > FEWEST_FOR_MORE {
+    if groups.len() > FEWEST_FOR_MORE && disk == DiskChoice::IfBetter {
         best = with_disk(&problem, best);
     }
     if groups.len() >= FEWEST_FOR_MORE {

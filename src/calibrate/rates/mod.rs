@@ -29,6 +29,7 @@ use crate::units::display::significant;
 use crate::units::{Bytes, BytesPerSec, SimDuration, counted};
 use crate::world::{DiskSpec, WorldSpec};
 pub(in crate::calibrate) use assumed::{AssumedWorld, Downloads};
+pub(in crate::calibrate) use choice::DiskChoice;
 use choice::{Chosen, FittedDisk, Knowledge, choose};
 use least_squares::{PullGroup, TimedPull};
 pub(in crate::calibrate) use pipeline::LayerBytes;
@@ -53,6 +54,7 @@ pub(super) struct RateSettings<'s> {
     pub(super) rtt: SimDuration,
     /// The registry's time for one request.
     pub(super) service: SimDuration,
+    pub(super) disk: DiskChoice,
     /// Number of times that nodes are resampled for an interval.
     pub(super) resamples: u32,
     pub(super) seed: u64,
@@ -164,7 +166,7 @@ pub(super) fn fit(
             Knowledge::Sizes => Downloads::OneByOne,
         },
     };
-    let mut chosen = choose(&groups, assumed.requests(), knowledge)?;
+    let mut chosen = choose(&groups, assumed.requests(), knowledge, settings.disk)?;
     chosen.widen(&groups, settings.resamples, settings.seed);
     let report = RatesReport {
         chosen,

@@ -1,6 +1,6 @@
 //! Tests that fits recover the rates of generated pulls, and published rates.
 
-use super::choice::{Chosen, FittedDisk, Knowledge, choose};
+use super::choice::{Chosen, DiskChoice, FittedDisk, Knowledge, choose};
 use super::least_squares::{PullGroup, TimedPull};
 use super::pipeline::{CONSTANT, DOWNLOAD, PER_LAYER, RequestTimes, UNPACK, critical_path};
 use super::*;
@@ -36,7 +36,13 @@ fn group(name: &str, layers: Vec<LayerBytes>, durations: &[f64]) -> PullGroup {
 }
 
 fn fitted(groups: &[PullGroup]) -> Chosen {
-    choose(groups, RequestTimes::default(), Knowledge::Layers).expect("a fit")
+    choose(
+        groups,
+        RequestTimes::default(),
+        Knowledge::Layers,
+        DiskChoice::IfBetter,
+    )
+    .expect("a fit")
 }
 
 fn assert_near(found: f64, expected: f64, bound: f64, name: &str) {

@@ -220,8 +220,11 @@ fn the_settings_can_be_pasted_into_an_experiment() {
         settings.contains("  unpackRate: ") && settings.contains("# calibrated: "),
         "{settings}"
     );
+    // The settings of clusters move to the experiment's own group.
+    assert!(settings.contains("  - name: calibrated\n"), "{settings}");
+    let settings = settings.replace("name: calibrated", "name: \"c-{1..3}\"");
     let experiment = format!(
-        "name: pasted\nseed: 1\nreplicates: 1\nfleet: [{{name: \"c-{{1..3}}\"}}]\nrelease:\n  kind: initial\n  images: \
+        "name: pasted\nseed: 1\nreplicates: 1\nrelease:\n  kind: initial\n  images: \
          [{{name: shop, manifest: {{layers: [{{size: 30 MB}}]}}}}]\n  workloads: [{{kind: Deployment, image: shop}}]\n\
          strategies: {{it: {{allAtOnce: {{}}}}}}\n{settings}"
     );

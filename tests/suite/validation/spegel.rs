@@ -47,7 +47,7 @@ const MISSED: [(&str, &str); 6] = [
     ),
     (
         "100MB-4 spegel-0.3.0 other eight",
-        "0.18 s too much; 25 ms a layer is the default, and not this machine's",
+        "0.18 s too much; 25 ms a layer are set, and not of this machine's",
     ),
     (
         "10MB-4 spegel-0.3.0 other eight",
