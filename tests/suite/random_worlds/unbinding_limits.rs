@@ -29,7 +29,7 @@ const MANY: u32 = 1_000_000_000;
 /// A function that sets a limit so high that it never binds, or removes it (`false`).
 type SetLimit = fn(&mut Variant, bool);
 
-const LIMITS: [(&str, SetLimit); 17] = [
+const LIMITS: [(&str, SetLimit); 19] = [
     ("pull quota of an account", |variant, is_set| {
         each_registry(variant, &|registry| {
             registry.pull_quota = is_set.then_some(quota(ClientScope::Account));
