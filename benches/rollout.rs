@@ -46,6 +46,7 @@ fn world(clusters: usize) -> WorldSpec {
             .map(|at| ClusterSpec {
                 site: None,
                 rtt_correlation: 0.0,
+                nic: None,
                 gaps: None,
                 region_name: None,
                 clusters: None,

@@ -112,7 +112,7 @@ fn relieve_world(world: &mut WorldSpec, resource: Resource, relief: Relief) {
         Resource::Downlinks => registry_lifts::downlinks(world, relief),
         Resource::Latency => registry_lifts::latency(world, relief),
         Resource::Gaps => fault_lifts::gaps(world, relief),
-        Resource::NetworkCards => relief.drawn_rate(&mut world.node.nic),
+        Resource::NetworkCards => node_lifts::network_cards(world, relief),
         Resource::Disks => node_lifts::disks(world, relief),
         Resource::Unpacking => node_lifts::unpacking(world, relief),
         Resource::KubeletPulls => node_lifts::kubelet_pulls(world, relief),

@@ -53,6 +53,13 @@ pub(super) fn kubelet_pulls(world: &mut WorldSpec, relief: Relief) {
     relief.count(&mut node.registry_burst);
 }
 
+pub(super) fn network_cards(world: &mut WorldSpec, relief: Relief) {
+    relief.drawn_rate(&mut world.node.nic);
+    for cluster in &mut world.clusters {
+        relief.optional_rate(&mut cluster.nic);
+    }
+}
+
 pub(super) fn pod_start(world: &mut WorldSpec, relief: Relief) {
     relief.time(&mut world.node.start_overhead);
     if relief.removes() {

@@ -32,7 +32,12 @@ impl Checker<'_> {
             }
         }
         let inventory = file.inventory.as_ref().map(|TextOr(written)| written);
-        let clusters = self.clusters(file.fleet.as_deref(), file.clusters, inventory, &regions);
+        let mut clusters = self.clusters(file.fleet.as_deref(), file.clusters, inventory, &regions);
+        if self.is_set(&Path::of("node").key("nic")) {
+            for cluster in &mut clusters {
+                cluster.nic = None;
+            }
+        }
         let groups = self.groups(file.cluster_groups.as_deref(), inventory, &clusters);
         let kind = file
             .release

@@ -139,6 +139,12 @@ pub(super) fn unwritten(
     {
         return of_choice(site, link_of_site, &key);
     }
+    if owner == Path::of("node")
+        && key == "nic"
+        && let Some(nic) = nic_of_sites(tree)
+    {
+        return Some(nic);
+    }
     if owner.last_key() == "node"
         && let Some(runtime) = tree.get(&owner.key("runtime"))
         && let Some(value) = of_choice(runtime, RuntimeVersion::spec, &key)
@@ -156,6 +162,28 @@ pub(super) fn unwritten(
         return of_choice(preset, RegistryPreset::spec, &key);
     }
     default_of(place, product)
+}
+
+/// Returns the rate of network cards that the kinds of all sites determine. `None`: they determine none, or several.
+fn nic_of_sites(tree: &Node) -> Option<Node> {
+    let mut places = Vec::new();
+    for index in 0..tree
+        .get(&Path::of("fleet"))
+        .map_or(0, |fleet| fleet.items().len())
+    {
+        places.push(Path::of("fleet").index(index));
+    }
+    if tree.get(&Path::of("inventory")).is_some() {
+        places.push(Path::of("inventory").key("default"));
+    }
+    let mut nics = Vec::new();
+    for place in places {
+        let site: SiteKind = reader::read(tree.get(&place.key("site"))?.clone()).value?;
+        nics.push(site.link().nic?);
+    }
+    let first = *nics.first()?;
+    let are_alike = nics.iter().all(|nic| *nic == first);
+    are_alike.then(|| Node::of_value(&json!(first), &(0..0)))
 }
 
 /// Returns the settings in [`LINK`] for a kind of site.

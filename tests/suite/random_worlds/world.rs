@@ -143,6 +143,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 nodes: luck.number(1, 4).into(),
                 site: None,
                 rtt_correlation: 0.0,
+                nic: None,
                 gaps: None,
                 downlink: luck.rate(1e6, 1e9).into(),
                 rtt: SimDuration::from_millis(u64::from(luck.number(0, 100))).into(),

@@ -53,6 +53,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
         downlink: BytesPerSec::new(100e6).into(),
         rtt: nothing.clone(),
         rtt_correlation: 0.0,
+        nic: None,
         gaps: None,
         loss: Share::NONE,
         region: None,

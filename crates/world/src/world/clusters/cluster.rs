@@ -271,7 +271,9 @@ impl DrawnSite {
     /// Draws the links and hardware of a cluster that is slower than others by the factor `slow`.
     fn draw(spec: &ClusterSpec, node: &NodeSpec, slow: f64, streams: &Streams) -> Self {
         let key = EntityKey::of(&spec.name);
-        let nic = draw_rate(&node.nic, "nic", streams, key);
+        let nic = spec
+            .nic
+            .unwrap_or_else(|| draw_rate(&node.nic, "nic", streams, key));
         let usual = draw_rate(&spec.downlink, "downlink", streams, key);
         let unpack_rate = draw_rate(&node.unpack_rate, "unpack rate", streams, key);
         let disk = node.disk.as_ref().and_then(DiskSpec::limit);

@@ -1,9 +1,10 @@
 //! Kinds of sites: the links of clusters, from published measurements if available.
 //!
 //! Modelled: downlink, round trip, loss, seconds without data, and the correlation of high rates with short round
-//! trips. Sources: FCC, Measuring Broadband America, September 2020 (afreund415/MBA-broadband-research @0468a0b), home
+//! trips; in a cloud, also the network cards of nodes, because a provider limits machines and not clusters. Sources: FCC, Measuring Broadband America, September 2020 (afreund415/MBA-broadband-research @0468a0b), home
 //! lines, whose data is also used for shops; Starlink-Project/Satellite-vs-Cellular @79f9412; sys-uos/WetLinks
-//! @c238191 (fixed Starlink); awsdocs/amazon-ec2-user-guide @1300242. Branch offices and data centres are guesses.
+//! @c238191 (fixed Starlink); awsdocs/amazon-ec2-user-guide @1300242; the VPC
+//! user guide of AWS (NAT gateways). Branch offices and data centres are guesses.
 //!
 //! Left out: hours of the day, weather, credits for bursts, and typical nodes and disks of a kind of site.
 
@@ -44,8 +45,10 @@ pub enum SiteKind {
     Satellite,
     /// Data centres: 10 Gbit/s, 1 ms. Both are guesses.
     DataCentre,
-    /// Regions of a cloud provider: 5 Gbit/s, 5 ms. The downlink is the limit of EC2 instances with fewer than 32
-    /// vCPU; the round trip is a guess.
+    /// Regions of a cloud provider: 100 Gbit/s, 5 ms, and 5 Gbit/s for each node. The downlink is the most that a NAT
+    /// gateway of AWS carries (5 to 100 Gbit/s; paths without one have no such limit). A node has the limit of EC2
+    /// instances with fewer than 32 vCPU to hosts outside of their region, unless `node.nic` is set; small instances
+    /// have 0.75 to 5 Gbit/s in the long run. The round trip is a guess.
     Cloud,
 }
 
@@ -76,6 +79,8 @@ pub struct SiteLink {
     pub loss: Share,
     /// Seconds in which no data arrives.
     pub gaps: Option<GapSpec>,
+    /// The rate of the network card of each node, if machines of this kind of site have a limit.
+    pub nic: Option<BytesPerSec>,
     /// The correlation between the logarithms of downlink and round trip, from -1 to 1.
     pub correlation: f64,
     /// The source of the values.
@@ -92,6 +97,7 @@ impl SiteLink {
             rtt: DurationModel::Constant(SimDuration::from_millis(millis)),
             loss: Share::NONE,
             gaps: None,
+            nic: None,
             correlation: 0.0,
             source,
         }
@@ -179,11 +185,15 @@ impl SiteKind {
                 1,
                 "a guess from the links of machines in data centres",
             ),
-            Self::Cloud => SiteLink::fixed(
-                5_000.0,
-                5,
-                "the limit of EC2 instances with fewer than 32 vCPUs; the round trip is a guess",
-            ),
+            Self::Cloud => SiteLink {
+                nic: Some(BytesPerSec::from_gbit(5.0)),
+                ..SiteLink::fixed(
+                    100_000.0,
+                    5,
+                    "the most that a NAT gateway of AWS carries; the limit of EC2 instances with fewer than 32 vCPUs \
+                     is that of each node; the round trip is a guess",
+                )
+            },
         }
     }
 }
@@ -192,8 +202,8 @@ impl SiteKind {
 mod tests {
     use super::*;
     use crate::engine::EventQueue;
-    use crate::world::testing::bare_world;
-    use crate::world::{FactorModel, PlatformSpec, World};
+    use crate::world::testing::{bare_world, layer, play};
+    use crate::world::{CountOrPercent, FactorModel, PlatformSpec, WorkloadKind, World, WorldSpec};
     use fleetsim_units::Factor;
 
     #[test]
@@ -223,6 +233,9 @@ mod tests {
             if link.loss > Share::NONE {
                 values.push(format!("a loss of {}", link.loss));
             }
+            if let Some(nic) = link.nic {
+                values.push(format!("{nic} for each node"));
+            }
             if let Some(gaps) = link.gaps {
                 values.push(format!("no data in {} of seconds", gaps.share));
             }
@@ -231,6 +244,28 @@ mod tests {
             }
             assert_eq!(choice["const"], kind.name());
         }
+    }
+
+    #[test]
+    fn a_cloud_limits_each_node_and_not_the_cluster() {
+        let mut world = bare_world(1);
+        world.clusters[0].nodes = 64.into();
+        world.clusters[0].take_links_of(SiteKind::Cloud);
+        world.clusters[0].rtt = DurationModel::Constant(SimDuration::ZERO);
+        world.images[0].layers = vec![layer("app", 1_000_000_000)];
+        world.workloads[0].kind = WorkloadKind::DaemonSet {
+            max_unavailable: CountOrPercent::Count(1),
+            max_surge: CountOrPercent::Count(0),
+        };
+        let ready_s = |world: &WorldSpec| {
+            let played = play(world, 1, SimDuration::from_hours(1));
+            played.ready_s()[0].expect("the cluster became ready")
+        };
+        // 64 GB over the path of 100 Gbit/s.
+        assert!((ready_s(&world) - 5.12).abs() < 1e-3, "{}", ready_s(&world));
+        world.clusters[0].nodes = 1.into();
+        // 1 GB over the card of 5 Gbit/s.
+        assert!((ready_s(&world) - 1.6).abs() < 1e-3, "{}", ready_s(&world));
     }
 
     #[test]

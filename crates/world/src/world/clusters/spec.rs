@@ -12,7 +12,7 @@ use crate::world::calibration as default;
 use crate::world::clusters::site::{GapSpec, SiteKind, SiteLink};
 use crate::world::quantity::{CountOrPercent, DurationModel, FactorModel, RateModel};
 use fleetsim_units::serial::positive;
-use fleetsim_units::{Share, SimDuration};
+use fleetsim_units::{BytesPerSec, Share, SimDuration};
 
 /// Maximum number of worker nodes of a cluster. Kubernetes is tested with 5,000; a count beyond this is a mistake.
 pub const MOST_NODES: u32 = 10_000;
@@ -53,6 +53,9 @@ pub struct ClusterSpec {
     pub rtt_correlation: f64,
     /// Share of segments lost between the registry and the cluster, which limits each connection.
     pub loss: Share,
+    /// Rate of the network card of each of the cluster's nodes. `None`: that of `node`.
+    #[serde(skip)]
+    pub nic: Option<BytesPerSec>,
     /// Seconds without data on the link. By default, only `cellular` and `satellite` sites have gaps.
     pub gaps: Option<GapSpec>,
     /// The shared link to which the cluster belongs: a name in `regions`.
@@ -80,9 +83,11 @@ impl ClusterSpec {
             loss,
             gaps,
             correlation,
+            nic,
             ..
         } = site.link();
         (self.downlink, self.rtt, self.loss, self.gaps) = (downlink, rtt, loss, gaps);
+        self.nic = nic;
         (self.site, self.rtt_correlation) = (Some(site), correlation);
     }
 
@@ -112,6 +117,7 @@ impl Default for ClusterSpec {
             rtt: default::RTT,
             rtt_correlation: 0.0,
             loss: Share::NONE,
+            nic: None,
             gaps: None,
             region_name: None,
             region: None,

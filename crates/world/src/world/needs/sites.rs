@@ -196,7 +196,8 @@ impl SiteView<'_> {
         if matches!(self.world.distribution.kind, DistributionKind::Cells(_)) {
             return None;
         }
-        let rate = self.world.node.nic.typical();
+        let own = self.world.clusters[self.at].nic;
+        let rate = own.unwrap_or_else(|| self.world.node.nic.typical());
         let bytes = total_bytes(self.blobs);
         let name = self.named("network card of a node of");
         over_link(name, bytes, rate, self.data_share())
