@@ -39,19 +39,20 @@ pub(super) fn of_starts(
             name: "scheduled_to_pulling".to_owned(),
             title: "from a pod's schedule to its first pull".to_owned(),
             values: scheduled.values,
+            setting: Some("node.sandbox".to_owned()),
             ..Measurements::default()
         },
         Measurements {
             name: "pulled_to_started".to_owned(),
             title: "from a present image to a started container".to_owned(),
             values: started.values,
+            setting: Some("node.startOverhead".to_owned()),
             ..Measurements::default()
         },
         Measurements {
             name: "start_overhead".to_owned(),
             title: "start of a container without its pull: both of the above".to_owned(),
             values: overheads,
-            setting: Some("node.startOverhead".to_owned()),
             ..Measurements::default()
         },
         Measurements {
