@@ -40,6 +40,7 @@ pub(super) fn of_starts(
             title: "from a pod's schedule to its first pull".to_owned(),
             values: scheduled.values,
             nodes: scheduled.nodes,
+            setting: Some("node.sandbox".to_owned()),
             ..Measurements::default()
         },
         Measurements {
@@ -47,6 +48,7 @@ pub(super) fn of_starts(
             title: "from a present image to a started container".to_owned(),
             values: started.values,
             nodes: started.nodes,
+            setting: Some("node.startOverhead".to_owned()),
             ..Measurements::default()
         },
         Measurements {
@@ -54,7 +56,6 @@ pub(super) fn of_starts(
             title: "start of a container without its pull: both of the above".to_owned(),
             values: overheads.values,
             nodes: overheads.nodes,
-            setting: Some("node.startOverhead".to_owned()),
             ..Measurements::default()
         },
         Measurements {

@@ -369,7 +369,8 @@ impl Calibration {
             .map_err(|refused| not_predicted(&refused.to_string()))?;
         let settings = CalibratedNode {
             model,
-            start_overhead: self.sorted("start_overhead"),
+            sandbox: self.sorted("scheduled_to_pulling"),
+            start_overhead: self.sorted("pulled_to_started"),
         };
         let record = predict::of_experiment(&self.starts, &experiment, &settings, seed);
         let record = record.map_err(|message| not_predicted(&message))?;

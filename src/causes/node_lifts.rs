@@ -61,6 +61,7 @@ pub(super) fn network_cards(world: &mut WorldSpec, relief: Relief) {
 }
 
 pub(super) fn pod_start(world: &mut WorldSpec, relief: Relief) {
+    relief.time(&mut world.node.sandbox);
     relief.time(&mut world.node.start_overhead);
     if relief.removes() {
         world.pods = PodSpec::IMMEDIATE;

@@ -34,7 +34,7 @@ const NONE: Limits = Limits {
     fleet: "[{name: a, nodes: 1, downlink: 10000 Gbit/s, rtt: 0 ms}]",
     registry: "{egress: unlimited, perConnection: unlimited, serviceTime: 0 s}",
     node: "{nic: 10000 Gbit/s, unpackRate: 1000000 GB/s, unpackSpread: 0, unpackPerLayer: 0 s, pullConstant: 0 s, \
-           startOverhead: 0 s, startSpread: 0, disk: {class: none}, serializeImagePulls: false}",
+           sandbox: 0 s, startOverhead: 0 s, startSpread: 0, disk: {class: none}, serializeImagePulls: false}",
     uncompressed: "1 MB",
     workload: "{kind: Deployment, image: shop, start: 0 s, termination: 0 s, maxUnavailable: 100%}",
     strategy: "{allAtOnce: {}}",
@@ -147,7 +147,7 @@ fn worlds_with_one_limit() -> Vec<OneLimit> {
         OneLimit {
             limits: Limits {
                 node: "{nic: 80 Mbit/s, unpackRate: 1000000 GB/s, unpackSpread: 0, unpackPerLayer: 0 s, \
-                       pullConstant: 0 s, startOverhead: 0 s, startSpread: 0, disk: {class: none}}",
+                       pullConstant: 0 s, sandbox: 0 s, startOverhead: 0 s, startSpread: 0, disk: {class: none}}",
                 ..NONE
             },
             resource: Resource::NetworkCards,
@@ -156,7 +156,7 @@ fn worlds_with_one_limit() -> Vec<OneLimit> {
         OneLimit {
             limits: Limits {
                 node: "{nic: 10000 Gbit/s, unpackRate: 10 MB/s, unpackSpread: 0, unpackPerLayer: 0 s, \
-                       pullConstant: 0 s, startOverhead: 0 s, startSpread: 0, disk: {class: none}}",
+                       pullConstant: 0 s, sandbox: 0 s, startOverhead: 0 s, startSpread: 0, disk: {class: none}}",
                 uncompressed: "2.6 GB",
                 ..NONE
             },
@@ -345,7 +345,7 @@ const SEVERAL: Limits = Limits {
     registry: "{egress: 500 Mbit/s, perConnection: unlimited, serviceTime: 500 ms, workers: 1, tokens: false, \
                token: {serviceTime: 0 s}}",
     node: "{nic: 100 Mbit/s, unpackRate: 20 MB/s, unpackSpread: 0, unpackPerLayer: 0 s, pullConstant: 0 s, \
-           startOverhead: 0 s, startSpread: 0, disk: {class: emmc, rate: 25 MB/s, buffer: 1 MB}}",
+           sandbox: 0 s, startOverhead: 0 s, startSpread: 0, disk: {class: emmc, rate: 25 MB/s, buffer: 1 MB}}",
     uncompressed: "2 GB",
     workload: "{kind: DaemonSet, image: shop, start: 0 s, termination: 0 s, maxUnavailable: 100%}",
     other: "regions: [{name: south, bandwidth: 300 Mbit/s}]",

@@ -43,7 +43,7 @@ pub(super) enum Purpose {
 /// An experiment that is being read and checked.
 #[derive(Clone, Debug)]
 pub(super) struct Loader {
-    purpose: Purpose,
+    pub(super) purpose: Purpose,
     /// The experiment's folder. The file as the user named it is in the next field.
     folder: PathBuf,
     shown: String,
@@ -51,7 +51,7 @@ pub(super) struct Loader {
     /// The file, followed by the arguments of `--set`.
     pub(super) source: Arc<Source>,
     file_ends: usize,
-    set: Vec<Arc<SetValue>>,
+    pub(super) set: Vec<Arc<SetValue>>,
     pub(super) tree: Node,
     files: Files,
     parts: Vec<PartOfFile>,
@@ -207,6 +207,8 @@ impl Loader {
     /// Returns the checked experiment, including the parts that only its results need.
     pub(super) fn finish(mut self) -> Result<Experiment, LoadError> {
         let experiment = self.checked()?;
+        self.problems = self.settings_without_effect(&experiment);
+        self.refuse_problems()?;
         let settings = SettingsInForce::of(&self.source, self.file_ends, &self.tree);
         let set_yaml = set::to_yaml(&self.set, &self.tree);
         Ok(Experiment {
@@ -219,16 +221,28 @@ impl Loader {
 
     /// Returns the checked experiment with the parts that its runs need.
     pub(super) fn checked(&mut self) -> Result<Experiment, LoadError> {
-        match self.experiment() {
+        let experiment = self.experiment();
+        match experiment {
             Some(experiment) if self.problems.is_empty() => Ok(experiment),
-            _ => {
-                let problems = std::mem::take(&mut self.problems).into_iter();
-                let problems = problems
-                    .map(|problem| problem.of_argument(&self.source, self.file_ends))
-                    .collect();
-                Err(LoadError::new(problems, &self.shown))
-            }
+            _ => Err(self.take_problems()),
         }
+    }
+
+    /// Returns an error if there are problems.
+    fn refuse_problems(&mut self) -> Result<(), LoadError> {
+        if self.problems.is_empty() {
+            return Ok(());
+        }
+        Err(self.take_problems())
+    }
+
+    /// Returns all problems as an error.
+    fn take_problems(&mut self) -> LoadError {
+        let mut problems = Vec::new();
+        for problem in std::mem::take(&mut self.problems) {
+            problems.push(problem.of_argument(&self.source, self.file_ends));
+        }
+        LoadError::new(problems, &self.shown)
     }
 
     /// Inserts the values given with `--set`.

@@ -9,6 +9,7 @@ mod check;
 mod clock;
 pub mod constants;
 mod distribution;
+mod effects;
 mod faults;
 mod file;
 mod file_plan;

@@ -23,6 +23,7 @@ impl Checker<'_> {
             ("errorRequeue", &mut node.error_requeue),
             ("unpackPerLayer", &mut node.unpack_per_layer),
             ("pullConstant", &mut node.pull_constant),
+            ("sandbox", &mut node.sandbox),
             ("startOverhead", &mut node.start_overhead),
         ] {
             self.resolve(&path.key(key), duration);

@@ -13,8 +13,21 @@ pub struct Uncertainty {
     pub draws: u32,
     /// Indices of constants that the user knows and that are not varied.
     pub known: Vec<usize>,
-    /// Ranges that replace the constants' own ranges.
+    /// Ranges that replace the constants' own ranges, by the constants' names.
     pub(crate) ranges: StatedRanges,
+    /// The constants that the experiment names, in `known` and in `ranges`.
+    pub(super) stated: Vec<StatedConstant>,
+}
+
+/// A constant that an experiment names.
+#[derive(Clone, Debug)]
+pub(super) struct StatedConstant {
+    /// The index of the constant.
+    pub(super) factor: usize,
+    /// The name as written: one of the constant's places.
+    pub(super) name: String,
+    /// The path of the entry in the experiment.
+    pub(super) at: Path,
 }
 
 impl Checker<'_> {
@@ -24,29 +37,43 @@ impl Checker<'_> {
             let at = self.place(here.key("draws"), &here);
             self.report(&at, "`draws` must be at most 10000", "write e.g. `39`");
         }
-        let mut known = Vec::new();
+        let mut stated = Vec::new();
         for (index, name) in written.known.iter().enumerate() {
-            known.extend(self.constant(&here.key("known").index(index), name));
+            stated.extend(self.constant(here.key("known").index(index), name));
         }
+        let known = stated.iter().map(|constant| constant.factor).collect();
+        let ranges = self.ranges(written, &mut stated);
         Uncertainty {
             draws: written.draws,
             known,
-            ranges: self.ranges(written),
+            ranges,
+            stated,
         }
     }
 
-    fn ranges(&mut self, written: &UncertaintyFields) -> StatedRanges {
+    fn ranges(
+        &mut self,
+        written: &UncertaintyFields,
+        stated: &mut Vec<StatedConstant>,
+    ) -> StatedRanges {
         let mut ranges = StatedRanges::new();
         for (name, UncertainRange { low, high }) in &written.ranges.0 {
             let at = Path::of("uncertainty").key("ranges").key(name);
-            let Some(factor) = self.constant(&at, name) else {
+            let Some(constant) = self.constant(at.clone(), name) else {
                 continue;
             };
-            let factor = &constants::factors()[factor];
+            let factor = &constants::factors()[constant.factor];
+            if let Some(other) = stated.iter().find(|other| other.factor == constant.factor) {
+                let message = format!("`{name}` is the same constant as `{}`", other.name);
+                self.report(&at, message, "keep one of the two");
+                continue;
+            }
+            stated.push(constant);
             let ends = [low, high].map(|end| factor.rows[0].parse(&end.text()));
             match ends {
                 [Some(low), Some(high)] if low < high => {
-                    _ = ranges.insert(name.clone(), [low, high]);
+                    // A constant may have several places, such as `fleet[*].rtt` and `inventory.default.rtt`.
+                    _ = ranges.insert(factor.name.clone(), [low, high]);
                 }
                 [Some(_), Some(_)] => {
                     self.report(&at, "`low` must be less than `high`", "swap them");
@@ -61,17 +88,21 @@ impl Checker<'_> {
         ranges
     }
 
-    fn constant(&mut self, at: &Path, name: &str) -> Option<usize> {
-        let found = constants::factor(name);
-        if found.is_none() {
-            let names = constants::factors()
-                .iter()
-                .map(|factor| factor.name.as_str());
-            let help = did_you_mean(name, names, || {
-                "`fleetsim assumptions` lists the constants".to_owned()
+    fn constant(&mut self, at: Path, name: &str) -> Option<StatedConstant> {
+        if let Some(factor) = constants::factor(name) {
+            return Some(StatedConstant {
+                factor,
+                name: name.to_owned(),
+                at,
             });
-            self.report(at, format!("there is no constant `{name}`"), &help);
         }
-        found
+        let names = constants::factors()
+            .iter()
+            .map(|factor| factor.name.as_str());
+        let help = did_you_mean(name, names, || {
+            "`fleetsim assumptions` lists the constants".to_owned()
+        });
+        self.report(&at, format!("there is no constant `{name}`"), &help);
+        None
     }
 }

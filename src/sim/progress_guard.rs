@@ -204,6 +204,7 @@ fn zero_times(scenario: &Scenario) -> Vec<String> {
             "node.crashBackoff.max",
             scenario.platform.restarts.backoff.max,
         ),
+        ("node.sandbox", node.sandbox.typical()),
         ("node.startOverhead", node.start_overhead.typical()),
     ];
     let mut zero = scenario.strategy.zero_times();

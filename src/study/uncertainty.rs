@@ -184,9 +184,9 @@ fleet: [{{name: a, nodes: 1, downlink: 100 Mbit/s}}]
 registry: {{perConnection: unlimited}}
 agent: {{instructionDelay: 0 s, apply: 0 s, readiness: {{delay: 0 s}}, reportDelay: 0 s}}
 controller: {{request: 0 s, watchDelay: 0 s}}
-node: {{unpackSpread: 0, pullConstant: 0 s, startOverhead: 0 s}}
+node: {{unpackSpread: 0, pullConstant: 0 s, sandbox: 0 s, startOverhead: 0 s}}
 release:
-  images: [{{name: shop, manifest: {{layers: [{{size: 100 MB, uncompressed: 1 MB}}]}}}}]
+  images: [{{name: shop, compressionRatio: 0.1, manifest: {{layers: [{{size: 100 MB}}]}}}}]
   workloads: [{{kind: Deployment, image: shop, start: 0 s, termination: 0 s}}]
 strategies: {{all: {{allAtOnce: {{}}}}}}
 "

@@ -54,7 +54,7 @@ replicates: 8
 horizon: 24h
 fleet: [{name: "c-{01..40}", nodes: 1, downlink: 100 Mbit/s, rtt: 1 ms}]
 registry: {egress: 1 Gbit/s, perConnection: unlimited, serviceTime: 1 ms}
-node: {startOverhead: 1 s, startSpread: 0, pullConstant: 100 ms, unpackSpread: 0, disk: {class: none}}
+node: {sandbox: 0 s, startOverhead: 1 s, startSpread: 0, pullConstant: 100 ms, unpackSpread: 0, disk: {class: none}}
 agent: {instructionDelay: 500 ms, apply: 3 s, applySpread: 0, reportDelay: 500 ms, readiness: {delay: 5 s}}
 release:
   kind: initial

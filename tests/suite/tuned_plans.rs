@@ -36,7 +36,7 @@ fleet:
   - {name: "a-{01..20}", labels: {part: a}, nodes: 1, downlink: 100 Mbit/s, rtt: 1 ms}
   - {name: "b-{01..20}", labels: {part: b}, nodes: 1, downlink: 100 Mbit/s, rtt: 1 ms}
 registry: {egress: 2 Gbit/s, perConnection: unlimited, serviceTime: 1 ms}
-node: {startOverhead: 1 s, startSpread: 0, pullConstant: 100 ms, unpackSpread: 0}
+node: {sandbox: 0 s, startOverhead: 1 s, startSpread: 0, pullConstant: 100 ms, unpackSpread: 0}
 agent: {applySpread: 0}
 release:
   kind: update

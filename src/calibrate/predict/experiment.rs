@@ -9,12 +9,14 @@ use crate::scenario::Experiment;
 use crate::sim;
 use crate::stats;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{Distribution, Event, WorkloadEvent, WorldSpec};
+use crate::world::{Distribution, DurationModel, Event, WorkloadEvent, WorldSpec};
 
 /// The calibrated settings of nodes and registry.
 #[derive(Clone, Debug)]
 pub(in crate::calibrate) struct CalibratedNode {
     pub(in crate::calibrate) model: PullModel,
+    /// Measured values of `node.sandbox`.
+    pub(in crate::calibrate) sandbox: Vec<f64>,
     /// Measured values of `node.startOverhead`.
     pub(in crate::calibrate) start_overhead: Vec<f64>,
 }
@@ -23,12 +25,20 @@ impl CalibratedNode {
     /// Replaces settings with their calibrated values.
     fn apply(&self, world: &mut WorldSpec) {
         self.model.apply(world);
+        if !self.sandbox.is_empty() {
+            world.node.sandbox = empirical(&self.sandbox);
+        }
         if !self.start_overhead.is_empty() {
-            let seconds = stats::sorted(&self.start_overhead).into_iter();
-            let values: Vec<SimDuration> = seconds.map(SimDuration::from_secs_f64).collect();
-            world.node.start_overhead = Distribution::Empirical(values.into());
+            world.node.start_overhead = empirical(&self.start_overhead);
         }
     }
+}
+
+/// Returns durations that are drawn from measured ones.
+fn empirical(measured: &[f64]) -> DurationModel {
+    let seconds = stats::sorted(measured).into_iter();
+    let values: Vec<SimDuration> = seconds.map(SimDuration::from_secs_f64).collect();
+    Distribution::Empirical(values.into())
 }
 
 /// Records the starts of containers during a run.

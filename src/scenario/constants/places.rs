@@ -12,6 +12,7 @@ use crate::document::reader;
 use crate::document::tree::{Node, Value};
 use crate::products::ProductEntry;
 use crate::scenario::schema::schema;
+use crate::units::BytesPerSec;
 use crate::world::{DiskClass, RegistryPreset, RuntimeVersion, SiteKind, SiteLink};
 
 /// Returns a pattern without its marks, such as `fleet[*].downlink`.
@@ -141,9 +142,9 @@ pub(super) fn unwritten(
     }
     if owner == Path::of("node")
         && key == "nic"
-        && let Some(nic) = nic_of_sites(tree)
+        && let SiteCards::Alike(nic) = SiteCards::of(tree)
     {
-        return Some(nic);
+        return Some(Node::of_value(&json!(nic), &(0..0)));
     }
     if owner.last_key() == "node"
         && let Some(runtime) = tree.get(&owner.key("runtime"))
@@ -164,26 +165,41 @@ pub(super) fn unwritten(
     default_of(place, product)
 }
 
-/// Returns the rate of network cards that the kinds of all sites determine. `None`: they determine none, or several.
-fn nic_of_sites(tree: &Node) -> Option<Node> {
-    let mut places = Vec::new();
-    for index in 0..tree
-        .get(&Path::of("fleet"))
-        .map_or(0, |fleet| fleet.items().len())
-    {
-        places.push(Path::of("fleet").index(index));
+/// The network cards that the kinds of sites determine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum SiteCards {
+    /// No site determines its nodes' cards.
+    Free,
+    /// All sites have the same cards.
+    Alike(BytesPerSec),
+    /// Only some sites determine their cards, so there is no single value.
+    Mixed,
+}
+
+impl SiteCards {
+    fn of(tree: &Node) -> Self {
+        let mut places = Vec::new();
+        let groups = tree.get(&Path::of("fleet"));
+        for index in 0..groups.map_or(0, |fleet| fleet.items().len()) {
+            places.push(Path::of("fleet").index(index));
+        }
+        if tree.get(&Path::of("inventory")).is_some() {
+            places.push(Path::of("inventory").key("default"));
+        }
+        let mut cards = Vec::new();
+        for place in places {
+            let site = tree.get(&place.key("site"));
+            let site: Option<SiteKind> = site.and_then(|site| reader::read(site.clone()).value);
+            cards.push(site.and_then(|site| site.link().nic));
+        }
+        match cards.first() {
+            Some(&first) if cards.iter().all(|card| *card == first) => {
+                first.map_or(Self::Free, Self::Alike)
+            }
+            None => Self::Free,
+            Some(_) => Self::Mixed,
+        }
     }
-    if tree.get(&Path::of("inventory")).is_some() {
-        places.push(Path::of("inventory").key("default"));
-    }
-    let mut nics = Vec::new();
-    for place in places {
-        let site: SiteKind = reader::read(tree.get(&place.key("site"))?.clone()).value?;
-        nics.push(site.link().nic?);
-    }
-    let first = *nics.first()?;
-    let are_alike = nics.iter().all(|nic| *nic == first);
-    are_alike.then(|| Node::of_value(&json!(first), &(0..0)))
 }
 
 /// Returns the settings in [`LINK`] for a kind of site.
@@ -208,7 +224,7 @@ fn of_choice<C: DeserializeOwned, S: Serialize>(
 }
 
 /// Returns whether an unwritten setting has no value because of another one: connections have the rates of a content
-/// delivery network, and nodes without a disk have neither a disk rate nor a buffer.
+/// delivery network, nodes without a disk have neither a disk rate nor a buffer, and some sites determine their cards.
 pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
     let owner = owner(path);
     let key = path.last_key();
@@ -216,6 +232,9 @@ pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
         let class = tree.get(&owner.key("class"));
         let has_none = class.is_some_and(|class| class.short_text() == "none");
         return key != "class" && has_none && tree.get(&owner.key("rate")).is_none();
+    }
+    if owner == Path::of("node") && key == "nic" {
+        return SiteCards::of(tree) == SiteCards::Mixed;
     }
     owner.last_key() == "registry"
         && key == "perConnection"

@@ -172,6 +172,7 @@ node:
   unpackSpread: 0
   unpackPerLayer: 30 ms
   pullConstant: 0 s
+  sandbox: {median: 400 ms, sigma: 0.3}
   startOverhead: {min: 1 s, max: 2 s}
 release:
   kind: initial

@@ -2,6 +2,7 @@
 
 mod bad;
 pub(super) mod documented;
+mod effects;
 mod good;
 mod refused;
 mod set;

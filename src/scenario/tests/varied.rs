@@ -116,7 +116,14 @@ fn a_constant_at_its_current_value_or_of_an_unused_strategy_has_no_effect() {
         "downlink: 1 Gbit/s",
         "",
     ));
-    for site in ["dsl", "satellite", "data-centre", "store", "cellular"] {
+    for site in [
+        "dsl",
+        "satellite",
+        "data-centre",
+        "store",
+        "cellular",
+        "cloud",
+    ] {
         texts.push(world(
             "registry: {egress: 10 Gbit/s}",
             "",

@@ -211,6 +211,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
             unpack_spread: 0.1,
             unpack_per_layer: SimDuration::from_millis(25).into(),
             pull_constant: SimDuration::from_millis(300).into(),
+            sandbox: SimDuration::ZERO.into(),
             start_overhead: luck.duration(3.0),
             start_spread: if luck.chance(0.5) { 0.3 } else { 0.0 },
         },

@@ -39,6 +39,7 @@ const TIMES: [fn(&mut Variant); 9] = [
     |variant| {
         let node = &mut Arc::make_mut(&mut variant.scenario.world).node;
         (node.error_requeue, node.start_overhead) = (ZERO, ZERO);
+        node.sandbox = ZERO;
         (node.pull_constant, node.unpack_per_layer) = (ZERO, ZERO);
     },
     |variant| {
@@ -115,6 +116,7 @@ fn containers_that_crash_and_restart_in_no_time_are_reported() {
     variant.scenario.platform.restarts.immediate = u32::MAX;
     let world = Arc::make_mut(&mut variant.scenario.world);
     world.node.start_overhead = ZERO;
+    world.node.sandbox = ZERO;
     world.pods.starts_per_second = None;
     world.faults.defect = DefectSpec {
         share: Share::new(0.5),

@@ -232,6 +232,8 @@ pub struct Report {
 pub enum WorkloadEvent {
     /// A pod is created and bound to its node.
     PodBound(PodId),
+    /// A pod's sandbox is created.
+    SandboxReady(PodId),
     /// The kubelet syncs a pod whose pull failed.
     PodSync(PodId),
     /// A container's process starts to run.

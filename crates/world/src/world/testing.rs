@@ -76,6 +76,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             unpack_spread: 0.0,
             unpack_per_layer: nothing.clone(),
             pull_constant: nothing.clone(),
+            sandbox: nothing.clone(),
             start_overhead: nothing.clone(),
             runtime: RuntimeSpec {
                 collect_after: None,
@@ -214,7 +215,7 @@ pub(crate) fn play_with(
     play_on(spec, &PlatformSpec::INSTANT, seed, horizon, interventions)
 }
 
-fn play_on(
+pub(crate) fn play_on(
     spec: &WorldSpec,
     platform: &PlatformSpec,
     seed: u64,

@@ -89,6 +89,7 @@ impl World<'_> {
     pub(crate) fn handle_workload(&mut self, event: WorkloadEvent, queue: &mut Queue) {
         match event {
             WorkloadEvent::PodBound(pod) => self.pod_bound(pod, queue),
+            WorkloadEvent::SandboxReady(pod) => self.sandbox_ready(pod, queue),
             WorkloadEvent::PodSync(pod) => self.sync_pod(pod, queue),
             WorkloadEvent::ContainerStarted(pod) => self.container_started(pod, queue),
             WorkloadEvent::PodReady { pod, start } => self.pod_ready(pod, start, queue),

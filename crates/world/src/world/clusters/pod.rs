@@ -1,5 +1,11 @@
 //! Pods from creation to readiness.
 //!
+//! The kubelet creates a pod's sandbox before it asks for the pod's image, whether or not the image is on the node
+//! (kubernetes `SyncPod` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). Pods draw this time independently, so the
+//! requests of pods that arrive together spread. Later syncs and restarts of a container keep the sandbox. A restart by
+//! Diego creates the whole container again, and a cell downloads while it creates, so there both times follow the
+//! download.
+//!
 //! A pod waits for its image, starts, and becomes ready at the first readiness probe that its process can answer. It
 //! is available `minReadySeconds` later. A failed pull puts it into image back-off for 10, 20, … 300 s. The kubelet
 //! checks the back-off only when the pod is synced: 10-15 s after each error or, under the newer rule, when the
@@ -18,7 +24,7 @@
 //!
 //! Left out: resources and evictions, init containers, liveness probes, and the seconds that the API server, the
 //! kubelet's status manager and the workload controllers need to see each other's changes. The kubelet sees container
-//! changes once a second (PLEG); the mean delay of half a second is part of the guessed `startOverhead`.
+//! changes once a second (PLEG); the mean delay of half a second is part of `startOverhead`.
 
 use crate::engine::EventId;
 use crate::world::backoff::BackoffEntry;
@@ -40,11 +46,13 @@ use fleetsim_units::{SimDuration, SimTime};
 pub(crate) enum PodPhase {
     /// The pod waits to be created and bound to its node.
     Pending,
+    /// The pod's sandbox is being created.
+    Sandbox,
     /// The pod waits for its image, in its node's queue or during the pull.
     Pulling,
     /// The pod's pull failed; the pod is synced again later.
     ImageBackOff,
-    /// The pod's sandbox and container are being created.
+    /// The pod's container is being created.
     Starting,
     /// The pod's process runs.
     Running,
@@ -168,11 +176,35 @@ impl World<'_> {
         }
     }
 
-    /// Called when the kubelet of a pod's node receives it.
-    fn reach_node(&mut self, id: PodId, queue: &mut Queue) {
+    /// Called when the kubelet of a pod's node receives it, or finds it again after a failure of the node.
+    pub(crate) fn reach_node(&mut self, id: PodId, queue: &mut Queue) {
         if self.nodes[self.pods[id.index()].node.index()].down {
             self.pods[id.index()].phase = PodPhase::Lost;
-        } else {
+            return;
+        }
+        let sandbox = match self.platform.restarts.by {
+            Restarter::Kubelet => self.draw_sandbox(id, 0),
+            Restarter::Diego => SimDuration::ZERO,
+        };
+        if sandbox.is_zero() {
+            self.ensure_image(id, queue);
+            return;
+        }
+        self.pods[id.index()].phase = PodPhase::Sandbox;
+        let event = Event::Workload(WorkloadEvent::SandboxReady(id));
+        self.pods.schedule(id, sandbox, event, queue);
+    }
+
+    /// Draws the time that the `nth` sandbox of a pod takes.
+    fn draw_sandbox(&self, id: PodId, nth: u32) -> SimDuration {
+        let usual = self.draw(id, &self.spec.node.sandbox, "sandbox", nth);
+        let draws = self.clusters[self.pods[id.index()].cluster.index()].draws;
+        slowed(usual, draws.start)
+    }
+
+    /// Called when the sandbox of a pod is created: the kubelet asks for the image.
+    pub(crate) fn sandbox_ready(&mut self, id: PodId, queue: &mut Queue) {
+        if self.pods.take_event(id) == PodPhase::Sandbox {
             self.ensure_image(id, queue);
         }
     }
@@ -380,6 +412,9 @@ impl World<'_> {
         let draws = self.clusters[pod.cluster.index()].draws;
         let usual = self.draw(id, &self.spec.node.start_overhead, "start overhead", nth);
         let mut overhead = slowed(usual, draws.start);
+        if self.platform.restarts.by == Restarter::Diego {
+            overhead += self.draw_sandbox(id, nth);
+        }
         if let Some(rate) = self.spec.pods.starts_per_second {
             let node = &mut self.nodes[self.pods[id.index()].node.index()];
             overhead += node.wait_to_start(rate, draws.slow, queue.now());

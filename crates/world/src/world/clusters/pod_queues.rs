@@ -2,14 +2,15 @@
 //!
 //! Modelled: the workload controllers create pods through a client with a limit, then the scheduler binds them with
 //! its own limit; both are token buckets whose callers wait. A node starts pods one after another at its own rate, in
-//! the order in which their images become ready, because creating a sandbox waits for the disk.
+//! the order in which their images become ready, because starts wait for the disk.
 //!
 //! Evidence: 20 and 201 pods per second end to end with limits of 20 and 200 requests per second of the creating
 //! client, and at most 4.5 to 5 starts per second on a node with a spinning disk, whose sandboxes take 130 ms idle and
 //! 1.0 to 1.2 s under load (kubernetes-sigs/agent-sandbox, pull requests 1209, 1275 and 1609, 2026).
 //!
-//! Left out: the slow start of a ReplicaSet (1, 2, 4, ... pods), requests for events and statuses, priorities, pods
-//! that do not fit on any node, and API servers that are slow under load.
+//! Left out: the part of this wait that precedes the pull, since sandboxes wait for the disk, too; the slow start of a
+//! ReplicaSet (1, 2, 4, ... pods), requests for events and statuses, priorities, pods that do not fit on any node, and
+//! API servers that are slow under load.
 
 use serde::{Deserialize, Serialize};
 

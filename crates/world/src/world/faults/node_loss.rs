@@ -170,7 +170,7 @@ impl<'s> World<'s> {
             // A restarted kubelet does not remember failures.
             found.image_backoff = BackoffEntry::default();
             found.crashes = Crashes::default();
-            self.ensure_image(pod, queue);
+            self.reach_node(pod, queue);
         }
         self.sync_workloads(cluster, queue);
         self.faults

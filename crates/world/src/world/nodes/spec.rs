@@ -75,10 +75,14 @@ pub struct NodeSpec {
     pub unpack_per_layer: DurationModel,
     /// Part of a pull's duration that does not depend on the image.
     pub pull_constant: DurationModel,
-    /// Time from a present image to a started process: sandbox, create, start.
+    /// Time from a pod's arrival on its node to its first request for an image: sandbox, network, volumes.
+    ///
+    /// A pod whose image is on the node needs it, too. Retries of a pull and restarts of a container keep the sandbox.
+    pub sandbox: DurationModel,
+    /// Time from a present image to a started process: create and start the container.
     pub start_overhead: DurationModel,
-    /// Variation of `startOverhead` and of the workloads' `start` between clusters, from 0 to 2. It is the sigma of a
-    /// lognormal factor with median 1. All starts in a cluster have the same factor.
+    /// Variation of `sandbox`, `startOverhead` and the workloads' `start` between clusters, from 0 to 2. It is the
+    /// sigma of a lognormal factor with median 1. All starts in a cluster have the same factor.
     #[serde(deserialize_with = "spread")]
     pub start_spread: f64,
 }
@@ -107,6 +111,7 @@ impl Default for NodeSpec {
             unpack_spread: default::UNPACK_SPREAD,
             unpack_per_layer: default::UNPACK_PER_LAYER,
             pull_constant: default::PULL_CONSTANT,
+            sandbox: default::SANDBOX,
             start_overhead: default::START_OVERHEAD,
             start_spread: default::START_SPREAD,
         }

@@ -1,6 +1,7 @@
 //! Compares the world with hand calculations, published measurements and invariants of any world.
 
 mod pods;
+mod sandbox;
 
 use crate::world::clusters::spec::{PullPolicy, WorkloadKind, WorkloadSpec};
 use crate::world::event::{Event, PullEvent, RequestEvent, WorkloadEvent};

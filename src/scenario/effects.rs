@@ -1,0 +1,150 @@
+//! Settings without an effect: entries of `uncertainty`, and paths of a sweep, that nothing in the experiment reads.
+//!
+//! A constant may have no effect because the experiment does not use it, or because every cluster, registry or
+//! strategy has its own value instead. There are many such reasons, so they are found by trying: the experiment is
+//! checked again with the constant at the ends of its range, and its scenarios are compared. A path of a sweep has an
+//! effect if scenarios differ that differ in its value alone.
+//!
+//! Left out: what a run makes of a scenario. A value that a scenario contains may still change no result.
+//! With `--set`, only what it sets is checked, because the file is right without it.
+
+use std::collections::BTreeMap;
+
+use super::constants::Level;
+use super::loader::{Loader, Purpose};
+use super::uncertainty::StatedConstant;
+use super::{Experiment, Scenario, Variant};
+use crate::document::path::{Path, Step};
+use crate::document::problem::Problem;
+
+impl Loader {
+    /// Returns the problems with settings that have no effect in this experiment.
+    pub(super) fn settings_without_effect(&self, experiment: &Experiment) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.purpose != Purpose::Run {
+            return problems;
+        }
+        if self.is_as_written("sweep") {
+            for path in swept_without_effect(&experiment.variants) {
+                let message =
+                    format!("`{path}` has no effect: all its values are the same experiment");
+                let help = "remove it from the sweep, or remove the settings that override it";
+                problems.push(self.effect_problem(&Path::of("sweep").key(&path), message, help));
+            }
+        }
+        let Some(uncertainty) = &experiment.uncertainty else {
+            return problems;
+        };
+        if !self.is_as_written("uncertainty") {
+            return problems;
+        }
+        for stated in &uncertainty.stated {
+            if !self.has_effect(stated, experiment) {
+                let name = &stated.name;
+                let message =
+                    format!("`{name}` has no effect: nothing in this experiment reads it");
+                let help = "remove it, or remove the settings that override it; `fleetsim assumptions EXPERIMENT` \
+                            lists the constants of an experiment";
+                problems.push(self.effect_problem(&stated.at, message, help));
+            }
+        }
+        problems
+    }
+
+    /// Returns whether a section must fit the experiment: without `--set`, or if `--set` changes the section.
+    fn is_as_written(&self, section: &str) -> bool {
+        let mut sets_section = false;
+        for value in &self.set {
+            sets_section |= matches!(value.path.0.first(), Some(Step::Key(key)) if key == section);
+        }
+        self.set.is_empty() || sets_section
+    }
+
+    /// Returns whether another value of a constant changes a scenario.
+    fn has_effect(&self, stated: &StatedConstant, experiment: &Experiment) -> bool {
+        for end in [1.0, -1.0] {
+            let mut other = self.clone();
+            other.levels = vec![(stated.factor, Level::Toward(end))];
+            if let Some(uncertainty) = &experiment.uncertainty {
+                other.ranges = uncertainty.ranges.clone();
+            }
+            // A value that does not fit the others is read.
+            let Ok(changed) = other.checked() else {
+                return true;
+            };
+            let pairs = experiment.variants.iter().zip(&changed.variants);
+            for (variant, changed) in pairs {
+                if !is_same(&variant.scenario, &changed.scenario) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn effect_problem(&self, path: &Path, message: String, help: &'static str) -> Problem {
+        let place = self.tree.key_place(path);
+        self.source
+            .at(place, path.to_string(), message)
+            .with_help(help)
+    }
+}
+
+/// Returns the paths of a sweep whose values all lead to the same scenarios.
+fn swept_without_effect(variants: &[Variant]) -> Vec<String> {
+    let mut paths: Vec<&str> = Vec::new();
+    for setting in variants.iter().flat_map(|variant| &variant.settings) {
+        if !paths.contains(&setting.path.as_str()) {
+            paths.push(&setting.path);
+        }
+    }
+    paths.retain(|path| is_without_effect(path, variants));
+    paths.into_iter().map(str::to_owned).collect()
+}
+
+/// Returns whether a path of a sweep has several values, and all of them lead to the same scenarios.
+fn is_without_effect(path: &str, variants: &[Variant]) -> bool {
+    let mut first: BTreeMap<Vec<&str>, &Scenario> = BTreeMap::new();
+    let mut compared = 0;
+    for variant in variants {
+        if variant.settings.iter().all(|setting| setting.path != path) {
+            continue;
+        }
+        let mut rest = vec![variant.strategy.as_str()];
+        for setting in &variant.settings {
+            if setting.path != path {
+                rest.push(&setting.value);
+            }
+        }
+        let known = *first.entry(rest).or_insert(&variant.scenario);
+        if std::ptr::eq(known, &raw const variant.scenario) {
+            continue;
+        }
+        compared += 1;
+        if !is_same(known, &variant.scenario) {
+            return false;
+        }
+    }
+    compared > 0
+}
+
+/// Returns whether two scenarios are the same for their runs.
+fn is_same(one: &Scenario, other: &Scenario) -> bool {
+    one.world == other.world
+        && one.platform == other.platform
+        && one.control_loop == other.control_loop
+        && one.horizon == other.horizon
+        && rest(one) == rest(other)
+}
+
+/// Returns the parts of a scenario that have no comparison, as text.
+fn rest(scenario: &Scenario) -> String {
+    let Scenario {
+        strategy,
+        groups,
+        calendar,
+        changes,
+        ..
+    } = scenario;
+    format!("{strategy:?} {groups:?} {calendar:?} {changes:?}")
+}

@@ -1,0 +1,148 @@
+//! Tests of settings without an effect: each is an error, or has its effect.
+
+use super::*;
+use crate::scenario::VariedExperiment;
+
+/// An experiment with this fleet, and with these further lines.
+fn experiment(fleet: &str, more: &str) -> String {
+    format!(
+        "name: x
+replicates: 1
+{fleet}
+release:
+  images: [{{name: shop, manifest: {{layers: [{{size: 30 MB}}]}}}}]
+  workloads: [{{kind: Deployment, image: shop}}]
+strategies: {{all: {{allAtOnce: {{}}}}, steps: {{rancherFleet: {{}}}}}}
+{more}
+"
+    )
+}
+
+/// Returns the problems of an experiment, in a folder with a table of two clusters.
+fn problems(fleet: &str, more: &str) -> Vec<String> {
+    let folder = folder();
+    let table = "name,downlink\na,50 Mbit/s\nb,20 Mbit/s\n";
+    fs::write(folder.path().join("table.csv"), table).expect("written");
+    match load_in(folder.path(), &experiment(fleet, more)) {
+        Ok(_) => Vec::new(),
+        Err(error) => lines(&error),
+    }
+}
+
+const GROUP: &str = "fleet: [{name: a, nodes: 2}]";
+
+#[test]
+fn a_range_may_name_any_place_of_a_constant() {
+    let folder = folder();
+    let file = folder.path().join("experiment.yaml");
+    for place in ["inventory.default.downlink", "fleet[*].downlink"] {
+        let range =
+            format!("uncertainty: {{ranges: {{'{place}': {{low: 7 Mbit/s, high: 8 Gbit/s}}}}}}");
+        fs::write(&file, experiment("inventory: clusters.json", &range)).expect("written");
+        let varied = VariedExperiment::load(&file, &Overrides::default()).expect("valid");
+        let constants = varied.constants().iter();
+        let downlink = constants
+            .filter(|constant| constant.is_named(place))
+            .flat_map(|constant| &constant.values)
+            .next()
+            .expect("the downlink varies");
+        assert_eq!(
+            (downlink.low, downlink.high),
+            (7e6 / 8.0, 8e9 / 8.0),
+            "{place}"
+        );
+    }
+}
+
+#[test]
+fn a_range_or_a_known_constant_that_nothing_reads_is_an_error() {
+    let help = "remove it, or remove the settings that override it";
+    let cases = [
+        // There is no cache.
+        (GROUP, "distribution.cache.rtt", "1 ms", "9 ms"),
+        // Every row of the table has its own downlink.
+        (
+            "inventory: {file: table.csv, default: {rtt: 20 ms}}",
+            "inventory.default.downlink",
+            "1 Mbit/s",
+            "9 Gbit/s",
+        ),
+    ];
+    for (fleet, name, low, high) in cases {
+        let range = format!("uncertainty: {{ranges: {{'{name}': {{low: {low}, high: {high}}}}}}}");
+        let known = format!("uncertainty: {{known: ['{name}']}}");
+        for more in [range, known] {
+            let found = problems(fleet, &more);
+            assert_eq!(found.len(), 1, "{more}: {found:?}");
+            let message = format!("`{name}` has no effect: nothing in this experiment reads it");
+            assert!(
+                found[0].contains(&message) && found[0].contains(help),
+                "{found:?}"
+            );
+            assert!(found[0].contains("uncertainty."), "its place: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn constants_that_something_reads_are_accepted() {
+    for name in [
+        "fleet[*].downlink",
+        "node.nic",
+        "node.sandbox",
+        "agent.apply",
+    ] {
+        let known = format!("uncertainty: {{known: ['{name}']}}");
+        assert_eq!(problems(GROUP, &known), [""; 0], "{name}");
+    }
+    // One row of the table has no round trip of its own.
+    let known = "uncertainty: {known: [inventory.default.rtt]}";
+    assert_eq!(problems("inventory: table.csv", known), [""; 0]);
+}
+
+#[test]
+fn two_entries_for_the_same_constant_are_an_error() {
+    let twice = "uncertainty: {known: ['fleet[*].rtt'], ranges: {inventory.default.rtt: {low: 1 ms, high: 9 ms}}}";
+    let found = problems("inventory: table.csv", twice);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].contains("`inventory.default.rtt` is the same constant as `fleet[*].rtt`"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_swept_path_that_nothing_reads_is_an_error() {
+    let fleet = "inventory: {file: table.csv, default: {downlink: 1 Gbit/s}}";
+    let sweep = "sweep: {inventory.default.downlink: [1 Gbit/s, 2 Gbit/s], registry.egress: [1 Gbit/s, 2 Gbit/s]}";
+    let found = problems(fleet, sweep);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].contains(
+            "sweep.inventory.default.downlink: `inventory.default.downlink` has no effect"
+        ),
+        "{found:?}"
+    );
+    let read = "sweep: {inventory.default.rtt: [10 ms, 20 ms], strategies.steps.rancherFleet.maxUnavailable: [1, 2]}";
+    assert_eq!(problems(fleet, read), [""; 0]);
+}
+
+#[test]
+fn a_value_of_set_may_leave_other_entries_without_effect() {
+    let folder = folder();
+    let file = folder.path().join("experiment.yaml");
+    let known = "uncertainty: {known: ['distribution.cache.rtt']}\ndistribution: {cache: {}}";
+    fs::write(&file, experiment(GROUP, known)).expect("written");
+    let with = |set: &str| {
+        let overrides = Overrides {
+            set: vec![set.to_owned()],
+            ..Overrides::default()
+        };
+        load(&file, &overrides).is_ok()
+    };
+    assert!(
+        with("distribution={spegel: {}}"),
+        "a trial without the cache"
+    );
+    assert!(!with("uncertainty.known=[distribution.spegel.lookup]"));
+}
