@@ -16,7 +16,7 @@ use crate::document::LoadError;
 use crate::document::problem::{OrProblem, Problem};
 use crate::results::{
     CalibratedValue, CalibrationRecord, FileDigest, ImageRow, LeftOutRow, PredictionRecord,
-    SAMPLES_FOLDER, SampleRecord, SourceRow,
+    RatesRecord, SAMPLES_FOLDER, SampleRecord, SourceRow,
 };
 use crate::scenario::{Overrides, load};
 use crate::stats;
@@ -201,17 +201,8 @@ impl Calibration {
     /// Fits the rates of pulls, if the images are known.
     fn rates(&mut self, inputs: &CalibrationInputs) -> OrProblem<()> {
         self.known_images(inputs)?;
-        let settings = RateSettings {
-            images: &self.images,
-            compression_ratio: inputs.compression_ratio,
-            rtt: inputs.rtt,
-            service: inputs.service_time,
-            disk: DiskChoice::IfBetter,
-            resamples: inputs.resamples,
-            seed: inputs.seed,
-        };
         let source = self.source_of_events();
-        let Some(mut fitted) = rates::fit(&self.starts, &settings, &source) else {
+        let Some(fitted) = self.fitted_rates(inputs, &source) else {
             if self.starts.iter().any(ContainerStart::is_pull) {
                 self.warn(
                     "rates: unknown, because no pulled image has known layers, and the events state no image \
@@ -220,21 +211,6 @@ impl Calibration {
             }
             return Ok(());
         };
-        let has_disk = fitted.model.disk.is_some();
-        if has_disk && from_fit(&fitted).is_none_or(|difference| difference > MOST_FROM_FIT) {
-            let without = RateSettings {
-                disk: DiskChoice::InTheRates,
-                ..settings
-            };
-            if let Some(mut other) = rates::fit(&self.starts, &without, &source) {
-                other.warnings.push(
-                    "rates: a disk behind memory explains the pulls better, but downloads are written to it too, and \
-                     the simulation then differs from the fit; so the rates contain the disk"
-                        .to_owned(),
-                );
-                fitted = other;
-            }
-        }
         self.layers = fitted.layers;
         self.record.warnings.extend(fitted.warnings);
         self.of_rates = fitted.values;
@@ -252,6 +228,35 @@ impl Calibration {
         Ok(())
     }
 
+    /// Fits the rates, without a disk if the simulated disk does not give the pulls of the fit.
+    fn fitted_rates(&self, inputs: &CalibrationInputs, source: &str) -> Option<FittedRates> {
+        let settings = RateSettings {
+            images: &self.images,
+            compression_ratio: inputs.compression_ratio,
+            rtt: inputs.rtt,
+            service: inputs.service_time,
+            disk: DiskChoice::IfBetter,
+            resamples: inputs.resamples,
+            seed: inputs.seed,
+        };
+        let fitted = rates::fit(&self.starts, &settings, source)?;
+        let has_disk = fitted.model.disk.is_some();
+        if !has_disk || from_fit(&fitted).is_some_and(|difference| difference <= MOST_FROM_FIT) {
+            return Some(fitted);
+        }
+        let without = RateSettings {
+            disk: DiskChoice::InTheRates,
+            ..settings
+        };
+        let mut other = rates::fit(&self.starts, &without, source)?;
+        other.warnings.push(
+            "rates: a disk behind memory explains the pulls better, but downloads are written to it too, and the \
+             simulation then differs from the fit; so the rates contain the disk"
+                .to_owned(),
+        );
+        Some(other)
+    }
+
     /// Simulates the pulls with the values to paste, and compares them with the data.
     fn check_pasted(&mut self) {
         let Some(rates) = &mut self.record.rates else {
@@ -267,19 +272,8 @@ impl Calibration {
             return;
         };
         let difference = largest_difference(&rates.images, &simulated);
-        let mut absolute = Vec::with_capacity(simulated.len());
-        let mut worst: Option<(f64, &ImageRow)> = None;
-        for (row, seconds) in rates.images.iter().zip(simulated) {
-            let error = seconds / row.pull_s_median - 1.0;
-            absolute.push(error.abs());
-            // If errors are equal, the last image is kept.
-            if worst.is_none_or(|(most, _)| error.abs().total_cmp(&most.abs()).is_ge()) {
-                worst = Some((error, row));
-            }
-        }
-        rates.simulated_worst = worst.map(|(error, row)| (error, row.image.clone()));
-        let median = stats::median(&absolute);
-        rates.simulated_error = median;
+        note_errors(rates, &simulated);
+        let median = rates.simulated_error;
         if median.is_some_and(|error| error > rates::MOST_ERROR) {
             self.warn(
                 "rates: pulls that are simulated with the pasted settings differ from the data by more than 25%",
@@ -484,8 +478,27 @@ impl Calibration {
 /// paste. `None`: there are no such settings, or they are not valid.
 fn from_fit(fitted: &FittedRates) -> Option<f64> {
     let snippet = snippet::of_values(&fitted.values);
+    if snippet.is_empty() {
+        return Some(0.0);
+    }
     let simulated = predict::pasted::seconds(&snippet, &[], &fitted.layers)?;
     Some(largest_difference(&fitted.record.images, &simulated))
+}
+
+/// Records the errors of the simulated durations of the images' pulls.
+fn note_errors(rates: &mut RatesRecord, simulated: &[f64]) {
+    let mut absolute = Vec::with_capacity(simulated.len());
+    let mut worst: Option<(f64, &ImageRow)> = None;
+    for (row, seconds) in rates.images.iter().zip(simulated) {
+        let error = seconds / row.pull_s_median - 1.0;
+        absolute.push(error.abs());
+        // If errors are equal, the last image is kept.
+        if worst.is_none_or(|(most, _)| error.abs().total_cmp(&most.abs()).is_ge()) {
+            worst = Some((error, row));
+        }
+    }
+    rates.simulated_worst = worst.map(|(error, row)| (error, row.image.clone()));
+    rates.simulated_error = stats::median(&absolute);
 }
 
 /// Returns the largest relative difference between the images' fitted and simulated durations.

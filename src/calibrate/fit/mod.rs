@@ -91,8 +91,9 @@ impl Measurements {
         };
         if sorted.len() >= FEWEST {
             for family in Family::ALL {
-                let fitted = fit(family, &sorted, &by_node, resamples, seed);
-                record.fits.extend(fitted);
+                record
+                    .fits
+                    .extend(fit(family, &sorted, &by_node, resamples, seed));
             }
             record
                 .fits
@@ -172,20 +173,18 @@ fn fit(
     let resampled = distance::resample(&law, sorted, resamples, seed);
     let ad_p = resampled.as_ref().map(|resampled| resampled.ad_p);
     let verdict = verdict(ad_p, found.ks);
-    let mut sizes = None;
-    let mut shapes = None;
+    let mut intervals = by_node.parameter_intervals(&law);
     let mut ks_p = None;
     if let Some(resampled) = resampled {
         ks_p = Some(resampled.ks_p);
-        sizes = percentiles(law.size, &resampled.sizes);
-        shapes = percentiles(law.shape, &resampled.shapes);
+        let sizes = percentiles(law.size, &resampled.sizes);
+        intervals.size = by_node::wider(intervals.size, sizes);
+        let shapes = percentiles(law.shape, &resampled.shapes);
+        intervals.shape = by_node::wider(intervals.shape, shapes);
     }
-    let of_nodes = by_node.parameter_intervals(&law);
-    let sizes = by_node::wider(of_nodes.size, sizes);
-    let shapes = by_node::wider(of_nodes.shape, shapes);
     Some(FitRecord {
         distribution: family.name().to_owned(),
-        parameters: parameters(&law, sizes, shapes),
+        parameters: parameters(&law, intervals.size, intervals.shape),
         ks: found.ks,
         ks_p,
         ad: Some(found.ad),

@@ -9,6 +9,7 @@
 use super::pipeline::{RequestTimes, SLOTS};
 use crate::calibrate::fit::duration as in_words;
 use crate::results::CalibratedValue;
+use crate::units::display::significant;
 use crate::units::{BytesPerSec, Share, SimDuration};
 use crate::world::WorldSpec;
 
@@ -28,7 +29,7 @@ pub(in crate::calibrate) enum Downloads {
 impl Downloads {
     fn slots(self) -> u32 {
         match self {
-            Self::InSlots => SLOTS as u32,
+            Self::InSlots => SLOTS,
             Self::OneByOne => 1,
         }
     }
@@ -77,30 +78,109 @@ impl AssumedWorld {
 
     /// Returns the settings to paste.
     pub(super) fn values(&self) -> Vec<CalibratedValue> {
-        let slots = self.downloads.slots().to_string();
-        let rtt = in_words(self.rtt.as_secs_f64());
-        let service = in_words(self.service.as_secs_f64());
-        let link = "no link was a limit by itself: the fitted rates contain it";
-        vec![
-            fact("node.nic", "network card", NO_LIMIT, link),
-            fact("node.downloadSlots", "downloads at once", &slots, ""),
-            fact("node.unpackSlots", "layers unpacked at once", "1", ""),
-            fact("registry.serviceTime", "time of a request", &service, ""),
-            fact("registry.tokens", "requests for tokens", "true", ""),
-            fact("fleet[*].rtt", "round trip to the registry", &rtt, ""),
-            fact("fleet[*].downlink", "downlink", NO_LIMIT, link),
-            fact("fleet[*].loss", "lost segments", "0%", link),
-        ]
+        let mut values = Vec::new();
+        for fact in [NIC, UNPACK_SLOTS, TOKENS, DOWNLINK, LOSS] {
+            values.push(fact.value());
+        }
+        for (fact, value) in [
+            (DOWNLOAD_SLOTS, self.downloads.slots().to_string()),
+            (SERVICE_TIME, in_words(self.service.as_secs_f64())),
+            (RTT, in_words(self.rtt.as_secs_f64())),
+        ] {
+            values.push(CalibratedValue {
+                value,
+                ..fact.value()
+            });
+        }
+        values
     }
 }
 
-/// Returns a fact that the fit assumes, as a value to paste.
-pub(super) fn fact(setting: &str, quantity: &str, value: &str, note: &str) -> CalibratedValue {
+/// A fact that a fit assumes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AssumedFact {
+    setting: &'static str,
+    quantity: &'static str,
+    /// The value in the experiment file's notation; empty if it depends on the fit.
+    value: &'static str,
+    note: &'static str,
+}
+
+const NO_LINK: &str = "no link was a limit by itself: the fitted rates contain it";
+
+const NIC: AssumedFact = AssumedFact::of("node.nic", "network card", NO_LIMIT, NO_LINK);
+const DOWNLOAD_SLOTS: AssumedFact =
+    AssumedFact::of("node.downloadSlots", "downloads at once", "", "");
+const UNPACK_SLOTS: AssumedFact =
+    AssumedFact::of("node.unpackSlots", "layers unpacked at once", "1", "");
+const SERVICE_TIME: AssumedFact =
+    AssumedFact::of("registry.serviceTime", "time of a request", "", "");
+const TOKENS: AssumedFact = AssumedFact::of("registry.tokens", "requests for tokens", "true", "");
+const RTT: AssumedFact = AssumedFact::of("fleet[*].rtt", "round trip to the registry", "", "");
+const DOWNLINK: AssumedFact = AssumedFact::of("fleet[*].downlink", "downlink", NO_LIMIT, NO_LINK);
+const LOSS: AssumedFact = AssumedFact::of("fleet[*].loss", "lost segments", "0%", NO_LINK);
+
+/// The disk of a fit whose rates contain it.
+pub(super) const DISK: AssumedFact = AssumedFact::of(
+    "node.disk",
+    "disk",
+    "{class: none}",
+    "the rates above include it",
+);
+
+/// The spread of a fit with too few nodes.
+pub(super) const SPREAD: AssumedFact = AssumedFact::of(
+    "node.unpackSpread",
+    "spread between nodes",
+    "0",
+    "these nodes do not determine how much others differ",
+);
+
+/// The registry's rate, if the pulls do not determine the rate of a connection.
+pub(super) const EGRESS: AssumedFact = AssumedFact::of(
+    "registry.egress",
+    "rate of the registry",
+    "unlimited",
+    "these pulls do not determine it; write your registry's limit if you know it",
+);
+
+/// Returns the assumed ratio of uncompressed to compressed bytes.
+pub(super) fn ratio(ratio: f64) -> CalibratedValue {
+    const RATIO: AssumedFact = AssumedFact::of(
+        "release.images[*].compressionRatio",
+        "ratio of sizes",
+        "",
+        "of layers whose size on disk is not known",
+    );
     CalibratedValue {
-        setting: setting.to_owned(),
-        quantity: quantity.to_owned(),
-        value: value.to_owned(),
-        note: note.to_owned(),
-        ..CalibratedValue::default()
+        value: significant(ratio, 4),
+        ..RATIO.value()
+    }
+}
+
+impl AssumedFact {
+    const fn of(
+        setting: &'static str,
+        quantity: &'static str,
+        value: &'static str,
+        note: &'static str,
+    ) -> Self {
+        Self {
+            setting,
+            quantity,
+            value,
+            note,
+        }
+    }
+
+    /// Returns the fact as a value to paste.
+    pub(super) fn value(self) -> CalibratedValue {
+        CalibratedValue {
+            setting: self.setting.to_owned(),
+            quantity: self.quantity.to_owned(),
+            value: self.value.to_owned(),
+            note: self.note.to_owned(),
+            ..CalibratedValue::default()
+        }
     }
 }

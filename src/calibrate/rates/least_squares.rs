@@ -176,14 +176,8 @@ impl RateProblem<'_> {
         let mut drawn = vec![Vec::new(); PARAMETERS];
         for draw in nodes.draws() {
             let of_draw: Vec<GroupPull<'_>> = draw.into_iter().map(|at| pulls[at]).collect();
-            let groups = self.regrouped(&of_draw);
-            let refit = RateProblem {
-                groups: &groups,
-                start: solution.at,
-                ..*self
-            };
             // Without some of the images, the draw may not determine all parameters.
-            let Some(refitted) = refit.solve() else {
+            let Some(refitted) = self.refitted(&self.regrouped(&of_draw), solution) else {
                 continue;
             };
             for (values, value) in drawn.iter_mut().zip(refitted.at) {
@@ -200,6 +194,16 @@ impl RateProblem<'_> {
             });
         }
         intervals
+    }
+
+    /// Fits the parameters of a solution to other groups.
+    fn refitted(&self, groups: &[PullGroup], solution: &RateSolution) -> Option<RateSolution> {
+        let refit = RateProblem {
+            groups,
+            start: solution.at,
+            ..*self
+        };
+        refit.solve()
     }
 
     /// Returns the groups of these pulls.

@@ -60,6 +60,20 @@ pub(super) struct RateSettings<'s> {
     pub(super) seed: u64,
 }
 
+impl RateSettings<'_> {
+    /// Returns the world that the fit assumes.
+    fn assumed(&self, knowledge: Knowledge) -> AssumedWorld {
+        AssumedWorld {
+            rtt: self.rtt,
+            service: self.service,
+            downloads: match knowledge {
+                Knowledge::Layers => Downloads::InSlots,
+                Knowledge::Sizes => Downloads::OneByOne,
+            },
+        }
+    }
+}
+
 /// The fitted pull model, in seconds and bytes per second. `None`: the parameter is not determined and is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct PullModel {
@@ -158,14 +172,7 @@ pub(super) fn fit(
     if groups.is_empty() {
         return None;
     }
-    let assumed = AssumedWorld {
-        rtt: settings.rtt,
-        service: settings.service,
-        downloads: match knowledge {
-            Knowledge::Layers => Downloads::InSlots,
-            Knowledge::Sizes => Downloads::OneByOne,
-        },
-    };
+    let assumed = settings.assumed(knowledge);
     let mut chosen = choose(&groups, assumed.requests(), knowledge, settings.disk)?;
     chosen.widen(&groups, settings.resamples, settings.seed);
     let report = RatesReport {
@@ -397,39 +404,17 @@ impl RatesReport<'_> {
     fn assumed_values(&self) -> Vec<CalibratedValue> {
         let mut values = Vec::new();
         if self.chosen.disk().is_none() {
-            let note = "the rates above include it";
-            values.push(assumed::fact("node.disk", "disk", "{class: none}", note));
+            values.push(assumed::DISK.value());
         }
         if self.pulls.node_spread().is_none() {
-            let note = "these nodes do not determine how much others differ";
-            values.push(assumed::fact(
-                "node.unpackSpread",
-                "spread between nodes",
-                "0",
-                note,
-            ));
+            values.push(assumed::SPREAD.value());
         }
-        let is_unlimited = rate(self.chosen.solution.at[DOWNLOAD]).is_none();
-        if is_unlimited {
-            let note =
-                "these pulls do not determine it; write your registry's limit if you know it";
-            values.push(assumed::fact(
-                "registry.egress",
-                "rate of the registry",
-                "unlimited",
-                note,
-            ));
+        if rate(self.chosen.solution.at[DOWNLOAD]).is_none() {
+            values.push(assumed::EGRESS.value());
         }
         values.extend(self.assumed.values());
         if self.pulls.are_sizes_assumed {
-            let ratio = significant(self.compression_ratio, 4);
-            let note = "of layers whose size on disk is not known";
-            values.push(assumed::fact(
-                "release.images[*].compressionRatio",
-                "ratio of sizes",
-                &ratio,
-                note,
-            ));
+            values.push(assumed::ratio(self.compression_ratio));
         }
         values
     }

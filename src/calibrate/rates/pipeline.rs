@@ -8,7 +8,7 @@
 //! Left out here, but simulated: links that nodes share, and the order in which requests are answered.
 
 /// Number of layers that are downloaded concurrently: containerd's `max_concurrent_downloads`.
-pub(super) const SLOTS: usize = 3;
+pub(super) const SLOTS: u32 = 3;
 
 /// Number of parameters.
 pub(super) const PARAMETERS: usize = 5;
@@ -66,7 +66,7 @@ pub(super) fn critical_path(
     requests: RequestTimes,
     knee: Option<f64>,
 ) -> CriticalPath {
-    let mut slots = [CriticalPath::default(); SLOTS];
+    let mut slots = [CriticalPath::default(); SLOTS as usize];
     let mut unpacked = CriticalPath::default();
     let mut written = 0.0;
     for &LayerBytes {
@@ -74,7 +74,7 @@ pub(super) fn critical_path(
         uncompressed,
     } in layers
     {
-        let slot = (0..SLOTS)
+        let slot = (0..slots.len())
             .min_by(|a, b| slots[*a].length.total_cmp(&slots[*b].length))
             .expect("there are slots");
         let download = &mut slots[slot];

@@ -215,6 +215,16 @@ struct Machine {
     memory_gb: f64,
     /// The rate of the content, from the table in docs/experiment-format/nodes.md; `None`: the default, for programs.
     unpack_rate: Option<f64>,
+    constants: Constants,
+}
+
+/// The constant of a pull and the time of a layer.
+#[derive(Clone, Copy, Debug)]
+enum Constants {
+    /// The defaults, which were fitted with the requests of a pull.
+    Default,
+    /// 300 and 25 ms, fitted without requests, so that an experiment counts these twice.
+    WithRequests,
 }
 
 /// GKE's n1-standard-16 with 60 GB, and layers of zeros.
@@ -222,6 +232,7 @@ const GKE: Machine = Machine {
     disk: DiskClass::LocalNvme,
     memory_gb: 60.0,
     unpack_rate: Some(200e6),
+    constants: Constants::Default,
 };
 
 /// EKS' c5a.4xlarge with 32 GB, whose containerd passes layers of zeros to unpigz.
@@ -229,6 +240,7 @@ const C5A: Machine = Machine {
     disk: DiskClass::Gp3,
     memory_gb: 32.0,
     unpack_rate: Some(330e6),
+    constants: Constants::Default,
 };
 
 /// An image as the source states it.
@@ -259,6 +271,10 @@ fn with_defaults(machine: Machine, chonk: Chonk) -> f64 {
     world.clusters[0].nodes = chonk.nodes.into();
     if let Some(rate) = machine.unpack_rate {
         world.node.unpack_rate = BytesPerSec::new(rate).into();
+    }
+    if matches!(machine.constants, Constants::WithRequests) {
+        world.node.pull_constant = secs(0.3).into();
+        world.node.unpack_per_layer = secs(0.025).into();
     }
     // Linux throttles writers once 15% of the memory is dirty.
     let mut disk = machine.disk.spec();
@@ -328,6 +344,15 @@ fn the_defaults_and_the_stated_facts_give_the_pull_times_of_gke() {
         "{many} of 76 rows with 125 layers"
     );
     assert_eq!(boot, 6, "rows with a boot disk");
+    let twice = Machine {
+        constants: Constants::WithRequests,
+        ..GKE
+    };
+    let before = [9, 125].map(|layers| {
+        let errors = errors_with_defaults(twice, "gke-local-ssd", layers);
+        agreeing(&format!("{layers} layers, requests counted twice"), &errors)
+    });
+    assert!(before[0] < few - 15, "{before:?}: requests matter");
     let programs = Machine {
         unpack_rate: None,
         ..GKE
