@@ -56,6 +56,8 @@ fn a_serial_kubelet_and_one_slow_image_delay_every_other_image_on_the_node() {
 #[test]
 fn more_than_ten_parallel_image_pulls_fail_partly_and_are_retried_after_ten_seconds() {
     let mut world = defaults();
+    // All pods ask at the same instant.
+    world.node.sandbox = SimDuration::ZERO.into();
     world.node.serialize_image_pulls = Some(false);
     set_images(&mut world, &[10; 14]);
     let played = play(&world, 1, DAY);
@@ -90,6 +92,8 @@ fn requests_above_a_limit_are_multiplied_by_five_or_six_and_stay_in_phase() {
     );
     for (version, runtime, attempts) in versions {
         let mut world = defaults();
+        // All pods ask at the same instant.
+        world.node.sandbox = SimDuration::ZERO.into();
         set_clusters(&mut world, 400);
         world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(10.0), 10));
         world.node.runtime = runtime;

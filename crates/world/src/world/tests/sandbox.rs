@@ -123,7 +123,7 @@ fn a_pod_needs_a_new_sandbox_after_its_node_has_failed() {
         let returns =
             played.times(|event| matches!(event, Event::Fault(FaultEvent::NodeReturns(_))));
         for start in starts(&played) {
-            let before = returns.iter().filter(|back| **back < start).last();
+            let before = returns.iter().rfind(|back| **back < start);
             if let Some(back) = before {
                 assert!(start >= back + 3.0 - 1e-6, "started {start}, back {back}");
                 late += 1;
