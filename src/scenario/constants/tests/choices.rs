@@ -65,6 +65,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
     UserSetting {
         paths: &[
             "distribution.cache.perConnection",
+            "distribution.cache.pullBandwidth",
             "distribution.cache.ttl",
             "distribution.cache.upstreamConnections",
             "distribution.cells.**",

@@ -345,7 +345,12 @@ pub struct PullQuota {
 
 /// The clients that share a limit.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+// The released schema has this name.
+#[cfg_attr(
+    any(test, feature = "schema"),
+    derive(JsonSchema),
+    schemars(rename = "QuotaScope")
+)]
 #[serde(rename_all = "camelCase")]
 pub enum ClientScope {
     /// The whole fleet, which uses the same account.
