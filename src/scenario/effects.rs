@@ -117,7 +117,7 @@ fn is_without_effect(path: &str, variants: &[Variant]) -> bool {
             }
         }
         let known = *first.entry(rest).or_insert(&variant.scenario);
-        if std::ptr::eq(known, &raw const variant.scenario) {
+        if std::ptr::eq(known, &variant.scenario) {
             continue;
         }
         compared += 1;

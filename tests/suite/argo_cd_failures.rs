@@ -422,7 +422,7 @@ fn a_sync_with_unlimited_retries_waits_for_a_cluster_but_the_run_ends() {
 fn a_defective_release_is_degraded_after_the_deadline_and_blocks_its_step() {
     let deployment =
         "{kind: Deployment, image: shop, readiness: {period: 10 s}, progressDeadline: 5m}";
-    let daemon_set = "{kind: DaemonSet, image: shop, readiness: {period: 10 s}}";
+    let daemon_set = "{kind: DaemonSet, image: shop, termination: 2 s, readiness: {period: 10 s}}";
     for (workload, health, seconds) in [
         (DEPLOYMENT, "Degraded", 600.0),
         (deployment, "Degraded", 300.0),
