@@ -47,6 +47,7 @@ mod kubefleet_failures;
 mod kubefleet_rollouts;
 mod kubefleet_runs;
 mod model_version;
+mod nominal_values;
 mod pages;
 mod paper_figures;
 mod payloads;
