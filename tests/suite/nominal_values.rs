@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::common::root;
 
 /// The columns of `uncertainty.csv` that are compared.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Deserialize)]
 struct UncertaintyColumns {
     variant: String,
     measure: String,
@@ -46,7 +46,7 @@ fn no_experiment_has_a_value_at_the_defaults_outside_of_its_total_interval() {
             };
             compared += 1;
             if !row.is_within(nominal) {
-                outside.push(format!("{}: {row:?}", path.display()));
+                outside.push(format!("{} {}: {nominal} s", path.display(), row.variant));
             }
         }
     }
