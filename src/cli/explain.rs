@@ -192,7 +192,8 @@ fn registry_limits(registry: &RegistrySpec) -> Vec<String> {
     limits.extend(request_limit("manifests", registry.manifest_limit));
     limits.extend(request_limit("requests for blobs", registry.blob_limit));
     if let Some(quota) = registry.pull_quota {
-        limits.push(format!("{} pulls in {}", quota.pulls, quota.per));
+        let whose = owner_words(quota.scope);
+        limits.push(format!("{} pulls in {}{whose}", quota.pulls, quota.per));
     }
     if !registry.blobs.redirect {
         limits.push("no redirect: the API sends the blobs".to_owned());
@@ -222,15 +223,19 @@ fn request_limit(name: &str, limit: Option<RequestLimit>) -> Option<String> {
     let RequestLimit {
         rate, burst, scope, ..
     } = limit?;
-    let whose = match scope {
-        ClientScope::Account => "",
-        ClientScope::Address => " for each cluster's address",
-        ClientScope::Node => " for each node's address",
-    };
+    let whose = owner_words(scope);
     Some(format!(
         "{name}: {:.1} requests/s{whose}, {burst} at once",
         rate.get()
     ))
+}
+
+const fn owner_words(scope: ClientScope) -> &'static str {
+    match scope {
+        ClientScope::Account => "",
+        ClientScope::Address => " for each cluster's address",
+        ClientScope::Node => " for each node's address",
+    }
 }
 
 fn other_load(load: &OtherLoad) -> String {

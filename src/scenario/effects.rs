@@ -42,9 +42,9 @@ impl Loader {
             if !self.has_effect(stated, experiment) {
                 let name = &stated.name;
                 let message =
-                    format!("`{name}` has no effect: nothing in this experiment reads it");
-                let help = "remove it, or remove the settings that override it; `fleetsim assumptions EXPERIMENT` \
-                            lists the constants of an experiment";
+                    format!("`{name}` has no effect: no other value of it changes this experiment");
+                let help = "write the setting with a value other than 0, or remove this entry or the settings that \
+                            override it";
                 problems.push(self.effect_problem(&stated.at, message, help));
             }
         }

@@ -89,7 +89,9 @@ impl Checker<'_> {
     }
 
     fn constant(&mut self, at: Path, name: &str) -> Option<StatedConstant> {
-        if let Some(factor) = constants::factor(name) {
+        // `fleetsim assumptions` prints a constant of some products as `agent.apply (argoCd)`.
+        let path = name.split_once(" (").map_or(name, |(path, _)| path);
+        if let Some(factor) = constants::factor(path) {
             return Some(StatedConstant {
                 factor,
                 name: name.to_owned(),

@@ -109,8 +109,14 @@ impl<'f> FactorLevel<'f> {
                 .or_else(|| places::default_of(&constant.places[0], product))?,
         };
         let from = constant.kind.part_of(&node, constant.part)?;
-        let ends = self.stated.or_else(|| ends_around(constant, from))?;
-        let ends = [ends[0].min(from), ends[1].max(from)];
+        let ends = match self.stated {
+            Some(ends) => ends,
+            // The evidence of a constant says little about a value beyond its range, which the experiment states.
+            None => {
+                let [low, high] = ends_around(constant, from)?;
+                [low.min(from), high.max(from)]
+            }
+        };
         let to = self.level.of(constant.shape, from, ends);
         let change = if from > 0.0 {
             ValueChange::Factor(to / from)

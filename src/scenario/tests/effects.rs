@@ -74,7 +74,8 @@ fn a_range_or_a_known_constant_that_nothing_reads_is_an_error() {
         for more in [range, known] {
             let found = problems(fleet, &more);
             assert_eq!(found.len(), 1, "{more}: {found:?}");
-            let message = format!("`{name}` has no effect: nothing in this experiment reads it");
+            let message =
+                format!("`{name}` has no effect: no other value of it changes this experiment");
             assert!(
                 found[0].contains(&message) && found[0].contains(help),
                 "{found:?}"

@@ -11,15 +11,35 @@ use crate::world::distribution::method::{MemberChange, Membership, RouteQuery};
 use crate::world::distribution::spec::DistributionKind;
 use crate::world::distribution::{Delivery, Fill};
 use crate::world::event::{DistributionEvent, Event, PullEvent, Queue};
-use crate::world::ids::{FillId, PullId, StoreId};
+use crate::world::ids::{FillId, NodeId, PullId, StoreId};
 use crate::world::nodes::catalog::ImageRef;
 use crate::world::nodes::pull_progress::{Fetch, PullLayer};
+use crate::world::registry::client::Client;
 use crate::world::registry::request::{PullRequest, Request};
 use crate::world::transfers::links::{Destination, Leg};
 use crate::world::transfers::payload::{BlobSource, Payload, Routing, Sender, Transfer};
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 
 impl World<'_> {
+    /// Returns the client as which a node's requests reach a registry: itself, or a cache that asks for it. The seeds of
+    /// a swarm fetch layers only.
+    pub(crate) fn client_of(&self, node: NodeId) -> Client {
+        let cluster = self.nodes[node.index()].cluster;
+        let cache = match self.spec.distribution.kind {
+            DistributionKind::Cache(_) | DistributionKind::Cells(_) => {
+                self.delivery.method.store_of(cluster)
+            }
+            DistributionKind::Direct
+            | DistributionKind::Spegel(_)
+            | DistributionKind::Pieces(_) => None,
+        };
+        Client {
+            cluster,
+            node,
+            cache,
+        }
+    }
+
     pub(crate) fn handle_distribution(&mut self, event: DistributionEvent, queue: &mut Queue) {
         match event {
             DistributionEvent::ReadsBegin { node, image } => {

@@ -226,7 +226,14 @@ impl ReleaseDemand {
             fetched: BTreeSet::new(),
         };
         for cluster in 0..clusters {
-            demand.open_cluster(ClusterNodes::of(world, cluster).nodes);
+            let copies = FetchCopies::of(world, cluster);
+            let is_cached = matches!(
+                world.distribution.kind,
+                DistributionKind::Cache(_) | DistributionKind::Cells(_)
+            ) && copies != FetchCopies::EachNode;
+            let nodes = ClusterNodes::of(world, cluster).nodes;
+            // A cache has one address.
+            demand.open_cluster(if is_cached { 1 } else { nodes });
             let route = ClusterRoute {
                 world,
                 content,

@@ -1,13 +1,13 @@
 //! The clients of a registry, and the limits that each of them has.
 //!
 //! Modelled: registries that count by account, by the address of a client, or by both. The nodes of a cluster usually
-//! share one address, that of their NAT; with public addresses each node has its own.
+//! share one address, that of their NAT; with public addresses each node has its own. A cache asks with its own address.
 //!
 //! Left out: clusters that share an address, and addresses that a NAT changes during a run.
 
 use std::collections::HashMap;
 
-use crate::world::ids::{ClusterId, NodeId};
+use crate::world::ids::{ClusterId, NodeId, StoreId};
 use crate::world::registry::spec::{ClientScope, RequestLimit};
 use crate::world::token_bucket::TokenBucket;
 use fleetsim_units::SimTime;
@@ -17,6 +17,8 @@ use fleetsim_units::SimTime;
 pub(crate) struct Client {
     pub(crate) cluster: ClusterId,
     pub(crate) node: NodeId,
+    /// The cache that asks for the node. It has one address of its own.
+    pub(in crate::world) cache: Option<StoreId>,
 }
 
 /// The owner of a limit.
@@ -25,15 +27,17 @@ pub(super) enum LimitOwner {
     Fleet,
     Cluster(ClusterId),
     Node(NodeId),
+    Cache(StoreId),
 }
 
 impl Client {
     /// Returns the owner of this client's limit.
     pub(super) const fn owner(self, scope: ClientScope) -> LimitOwner {
-        match scope {
-            ClientScope::Account => LimitOwner::Fleet,
-            ClientScope::Address => LimitOwner::Cluster(self.cluster),
-            ClientScope::Node => LimitOwner::Node(self.node),
+        match (scope, self.cache) {
+            (ClientScope::Account, _) => LimitOwner::Fleet,
+            (ClientScope::Address | ClientScope::Node, Some(cache)) => LimitOwner::Cache(cache),
+            (ClientScope::Address, None) => LimitOwner::Cluster(self.cluster),
+            (ClientScope::Node, None) => LimitOwner::Node(self.node),
         }
     }
 }
@@ -85,6 +89,7 @@ pub(super) const fn client(cluster: u32, node: u32) -> Client {
     Client {
         cluster: ClusterId(cluster),
         node: NodeId(node),
+        cache: None,
     }
 }
 
@@ -115,6 +120,18 @@ mod tests {
         assert_eq!(admitted(ClientScope::Address, &clients), of_address);
         let of_node = [true, true, true, false];
         assert_eq!(admitted(ClientScope::Node, &clients), of_node);
+    }
+
+    #[test]
+    fn a_cache_has_one_address_for_all_nodes_behind_it() {
+        let behind = |node| Client {
+            cache: Some(StoreId::at(0)),
+            ..client(node, node)
+        };
+        let clients = [behind(0), behind(1)];
+        for scope in [ClientScope::Address, ClientScope::Node] {
+            assert_eq!(admitted(scope, &clients), [true, false], "{scope:?}");
+        }
     }
 
     #[test]

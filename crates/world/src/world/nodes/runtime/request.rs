@@ -17,7 +17,6 @@ use crate::world::ids::PullId;
 use crate::world::nodes::pull_progress::{Fetch, PullLayer};
 use crate::world::nodes::pull_wait::PullWait;
 use crate::world::nodes::runtime::retries::{Next, Tries};
-use crate::world::registry::client::Client;
 use crate::world::registry::host::Admission;
 use crate::world::registry::in_flight::InFlight;
 use crate::world::registry::request::{HostRequest, PullRequest, Request, Response};
@@ -170,6 +169,7 @@ impl World<'_> {
         let rtt = self.rtt(asked.pull);
         let from = self.registry_of(asked.pull);
         let pull = &self.pulls[asked.pull.index()];
+        let client = self.client_of(pull.node);
         let registry = &mut self.registries[from];
         if pull.ended {
             registry.in_flight.remove(asked);
@@ -180,10 +180,6 @@ impl World<'_> {
             self.dial(asked, queue);
             return;
         }
-        let client = Client {
-            cluster: self.nodes[pull.node.index()].cluster,
-            node: pull.node,
-        };
         let refusal = match registry.arrives(asked, client, queue.now()) {
             Admission::Serve => return registry.serve_immediately(asked, queue),
             Admission::Wait => return registry.take_back_response(asked, queue),
