@@ -162,6 +162,9 @@ pub(super) fn unwritten(
     {
         return of_choice(preset, RegistryPreset::spec, &key);
     }
+    if let Some(network) = network_of_preset(tree, path) {
+        return network.get(&Path::of(&key)).cloned();
+    }
     default_of(place, product)
 }
 
@@ -223,11 +226,26 @@ fn of_choice<C: DeserializeOwned, S: Serialize>(
     spec.get(&Path::of(key)).cloned()
 }
 
+/// Returns the content delivery network of a registry's preset, if `path` is a setting of one that is not written.
+fn network_of_preset(tree: &Node, path: &Path) -> Option<Node> {
+    let network = owner(path);
+    if network.last_key() != "cdn" || tree.get(&network).is_some() {
+        return None;
+    }
+    let preset = tree.get(&owner(&network).key("preset"))?;
+    let found = of_choice(preset, RegistryPreset::spec, "cdn")?;
+    (!found.entries().is_empty()).then_some(found)
+}
+
 /// Returns whether an unwritten setting has no value because of another one: connections have the rates of a content
-/// delivery network, nodes without a disk have neither a disk rate nor a buffer, and some sites determine their cards.
+/// delivery network, registries without one have no rates of it, nodes without a disk have neither a disk rate nor a
+/// buffer, and some sites determine their cards.
 pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
     let owner = owner(path);
     let key = path.last_key();
+    if owner.last_key() == "cdn" {
+        return tree.get(&owner).is_none() && network_of_preset(tree, path).is_none();
+    }
     if owner == Path::of("node").key("disk") {
         let class = tree.get(&owner.key("class"));
         let has_none = class.is_some_and(|class| class.short_text() == "none");
@@ -236,9 +254,10 @@ pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
     if owner == Path::of("node") && key == "nic" {
         return SiteCards::of(tree) == SiteCards::Mixed;
     }
+    let network = owner.key("cdn");
     owner.last_key() == "registry"
         && key == "perConnection"
-        && tree.get(&owner.key("cdn")).is_some()
+        && (tree.get(&network).is_some() || network_of_preset(tree, &network.key("cold")).is_some())
 }
 
 fn get(json: &Json, path: &[&str]) -> Option<Json> {

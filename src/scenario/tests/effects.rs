@@ -56,7 +56,7 @@ fn a_range_may_name_any_place_of_a_constant() {
 
 #[test]
 fn a_range_or_a_known_constant_that_nothing_reads_is_an_error() {
-    let help = "remove it, or remove the settings that override it";
+    let help = "remove this entry or the settings that override it";
     let cases = [
         // There is no cache.
         (GROUP, "distribution.cache.rtt", "1 ms", "9 ms"),
@@ -83,6 +83,31 @@ fn a_range_or_a_known_constant_that_nothing_reads_is_an_error() {
             assert!(found[0].contains("uncertainty."), "its place: {found:?}");
         }
     }
+}
+
+#[test]
+fn a_stated_range_is_not_stretched_to_the_experiments_own_value() {
+    let folder = folder();
+    let file = folder.path().join("experiment.yaml");
+    let fleet = "fleet: [{name: a, nodes: 2, downlink: 20 Mbit/s}]";
+    let range = "uncertainty: {ranges: {'fleet[*].downlink': {low: 200 Mbit/s, high: 300 Mbit/s}}}";
+    fs::write(&file, experiment(fleet, range)).expect("written");
+    let varied = VariedExperiment::load(&file, &Overrides::default()).expect("valid");
+    let constants = varied.constants().iter();
+    let downlink = constants
+        .filter(|constant| constant.is_named("fleet[*].downlink"))
+        .flat_map(|constant| &constant.values)
+        .next()
+        .expect("the downlink varies");
+    assert_eq!((downlink.low, downlink.high), (25e6, 37.5e6));
+}
+
+#[test]
+fn the_delivery_network_of_a_preset_is_a_constant() {
+    let known = "uncertainty: {known: [registry.cdn.cold]}";
+    let with_preset = format!("registry: {{preset: ghcr}}\n{known}");
+    assert_eq!(problems(GROUP, &with_preset), [""; 0]);
+    assert_eq!(problems(GROUP, known).len(), 1, "there is no network");
 }
 
 #[test]
