@@ -1,9 +1,10 @@
 //! Enough draws: groups of draws are added until two seeds would agree, and the rest of each draw is run again where
 //! the observation differs from the draws or where targets are stuck.
 //!
-//! The ends of the interval are quantiles of the draws. Their standard error follows from the order statistics around
-//! them (David and Nagaraja, Order Statistics, section 7.1), for the number of draws that the learnt draws are worth.
-//! Each group learns by itself with its own random numbers, so groups are independent.
+//! Each draw has several rests, and the ends of the interval are smooth quantiles of all of them
+//! ([`smooth_quantile`]), which scatter less from seed to seed. Their standard error follows from the order statistics
+//! around them (David and Nagaraja, Order Statistics, section 7.1), for the number of draws that the learnt draws are
+//! worth. Each group learns by itself with its own random numbers, so groups are independent.
 //!
 //! A stuck target may come back or stay away. Both ends are computed: with the rest that the run draws, and with the
 //! stuck targets as failed.
@@ -12,14 +13,23 @@ use super::draws::{DrawEnd, DrawGroup, DrawnRollout, PaceDraw, effective};
 use super::pace::{Difference, EvenShares, planned};
 use crate::engine::{EntityKey, Streams};
 use crate::sim::{PlannedRest, RolloutSoFar, SeenState};
-use crate::stats::{ordered, quantile_of_sorted, sample_sd};
+use crate::stats::{ordered, quantile_of_sorted, sample_sd, smooth_quantile};
 use crate::study::{StudyError, in_order};
+use crate::units::SimTime;
 
 /// Maximum number of groups of draws.
 pub const MOST_GROUPS: u32 = 12;
 
-/// Number of groups after which two seeds need not agree any more.
+/// Number of groups after which two seeds need not agree any more, if a group is small.
 const GROUPS_TO_AGREE: u32 = 5;
+
+/// The least size of a group with which [`MOST_GROUPS`] are made for two seeds to agree: that of `--draws` without a
+/// value. Who asks for less wants an answer sooner.
+const WHOLE_GROUP: u32 = 99;
+
+/// Number of rests of each draw. Learning needs seven runs for a draw, so further rests cost little, and they fill the
+/// tails of the interval: an update that takes far longer than others is rare among as many draws as one group has.
+const RESTS: u32 = 4;
 
 /// The least number of different draws that a forecast may be based on.
 pub(super) const LEAST_EFFECTIVE: f64 = 20.0;
@@ -27,18 +37,25 @@ pub(super) const LEAST_EFFECTIVE: f64 = 20.0;
 /// The share of the interval's width by which an end may differ between two seeds.
 pub(super) const MOST_DISAGREEMENT: f64 = 0.1;
 
+/// The least rest of a rollout, in seconds, in the average of logarithms.
+const LEAST_REST_S: f64 = 0.1;
+
 /// The shares of the draws below the two ends of the interval.
 const ENDS: [f64; 2] = [0.05, 0.95];
 
 /// The draws that a forecast is based on.
 pub(super) struct LearntRollout {
     pub(super) draws: Vec<PaceDraw>,
+    /// The ends of all rests of the draws, in seconds from the release.
+    pub(super) done_s: Vec<f64>,
     /// The number of different draws that they are worth.
     pub(super) effective: f64,
     /// How the observation differs from the draws.
     pub(super) difference: Difference,
     /// The ends of the draws if stuck targets stay away. Empty if no target is stuck.
     pub(super) without_stuck: Vec<DrawEnd>,
+    /// The ends in seconds as learnt, without the uncertainty that the check of the updates adds.
+    pub(super) unchecked_s: Vec<f64>,
     /// The ends of the interval of each group by itself.
     of_groups: Vec<[f64; 2]>,
     /// The share of the interval's width by which an end may differ with another seed.
@@ -53,9 +70,11 @@ impl DrawnRollout<'_> {
     ) -> Result<LearntRollout, StudyError> {
         let mut learnt = LearntRollout {
             draws: Vec::new(),
+            done_s: Vec::new(),
             effective: 0.0,
             difference: Difference::default(),
             without_stuck: Vec::new(),
+            unchecked_s: Vec::new(),
             of_groups: Vec::new(),
             disagreement: 1.0,
         };
@@ -71,7 +90,7 @@ impl DrawnRollout<'_> {
             of_group.add(group, &mut learnt, run_done)?;
             learnt.disagreement = disagreement(&learnt);
             let agrees = learnt.disagreement <= MOST_DISAGREEMENT;
-            let is_tried = number + 1 >= GROUPS_TO_AGREE;
+            let is_tried = number + 1 >= self.groups_to_agree();
             if learnt.effective >= LEAST_EFFECTIVE && (agrees || is_tried) {
                 break;
             }
@@ -79,9 +98,19 @@ impl DrawnRollout<'_> {
         Ok(learnt)
     }
 
+    /// Returns the number of groups after which two seeds need not agree any more.
+    const fn groups_to_agree(&self) -> u32 {
+        if self.draws < WHOLE_GROUP {
+            GROUPS_TO_AGREE
+        } else {
+            MOST_GROUPS
+        }
+    }
+
     /// Returns the maximum number of runs.
     pub(super) fn most_runs(&self) -> u64 {
-        u64::from(GROUPS_TO_AGREE) * (self.runs() + 2 * u64::from(self.draws))
+        u64::from(self.groups_to_agree())
+            * (self.runs() + u64::from(RESTS + 1) * u64::from(self.draws))
     }
 
     /// Adds a group to the learnt draws, with the rest of each draw.
@@ -93,42 +122,71 @@ impl DrawnRollout<'_> {
     ) -> Result<(), StudyError> {
         learnt.effective += effective(&group.learnt);
         let mut draws = group.learnt;
+        // Rests are spread evenly over neighbouring draws, so draws with similar runs are neighbours.
+        draws.sort_by(|a, b| a.end.done_s.total_cmp(&b.end.done_s));
+        for draw in &draws {
+            learnt.unchecked_s.push(draw.end.done_s);
+        }
+        let mut done_s = Vec::new();
         if self.is_conditioned() {
             let difference = &learnt.difference;
             draws = in_order(draws.len(), |at| {
                 let mut draw = draws[at].clone();
-                draw.end = self.continued(&draw, &self.plan(&draw, at, difference))?;
+                draw.end = self.continued(&draw, &self.plan(&draw, at, 0, difference))?;
                 run_done();
                 Ok(draw)
             })?;
+            done_s = self.further_ends(&draws, difference, run_done)?;
+        }
+        for draw in &draws {
+            done_s.push(draw.end.done_s);
         }
         if self.seen.targets.iter().any(|target| target.is_stuck) {
             let difference = &learnt.difference;
             let ends = in_order(draws.len(), |at| {
-                let rest = without_stuck(self.plan(&draws[at], at, difference));
+                let rest = without_stuck(self.plan(&draws[at], at, 0, difference));
                 let end = self.continued(&draws[at], &rest)?;
                 run_done();
                 Ok(end)
             })?;
             learnt.without_stuck.extend(ends);
         }
-        let done: Vec<f64> = draws.iter().map(|draw| draw.end.done_s).collect();
-        let done = ordered(&done);
+        let done = ordered(&done_s);
         learnt
             .of_groups
-            .push(ENDS.map(|share| quantile_of_sorted(&done, share).unwrap_or(0.0)));
+            .push(ENDS.map(|share| end_quantile(&done, self.seen.now, share)));
+        learnt.done_s.extend(done_s);
         learnt.draws.extend(draws);
         Ok(())
     }
 
-    /// Returns the rollout with the planned rest of a draw, if the observation differs from the draws.
-    fn plan(&self, draw: &PaceDraw, at: usize, difference: &Difference) -> RolloutSoFar {
+    /// Returns the ends of all rests of draws except the first one.
+    fn further_ends(
+        &self,
+        draws: &[PaceDraw],
+        difference: &Difference,
+        run_done: &(impl Fn() + Sync),
+    ) -> Result<Vec<f64>, StudyError> {
+        let further = (RESTS - 1) as usize;
+        in_order(draws.len() * further, |number| {
+            let at = number / further;
+            let rest = 1 + (number % further) as u32;
+            let plan = self.plan(&draws[at], at, rest, difference);
+            let end = self.continued(&draws[at], &plan)?;
+            run_done();
+            Ok(end.done_s)
+        })
+    }
+
+    /// Returns the rollout with the planned rest of a draw. `rest`: its number among the rests of the draw.
+    fn plan(&self, draw: &PaceDraw, at: usize, rest: u32, difference: &Difference) -> RolloutSoFar {
         if !self.is_conditioned() {
             return self.seen.clone();
         }
         let seed = self.varied.base().seed;
+        let before = u64::from(self.group * self.draws) + at as u64;
         let even = EvenShares {
-            number: u64::from(self.group * self.draws) + at as u64,
+            number: before * u64::from(RESTS) + u64::from(rest),
         };
         let key = EntityKey::of("forecast").part(even.number);
         let mut stream = Streams::new(seed, 0).stream(key, "plan");
@@ -141,6 +199,18 @@ impl DrawnRollout<'_> {
             (&mut stream, &mut offsets),
         )
     }
+}
+
+/// Returns a smooth quantile of ends in ascending order, in seconds from the release. The tail of the rests is heavy,
+/// so their logarithms are averaged.
+pub(super) fn end_quantile(done_s: &[f64], now: SimTime, share: f64) -> f64 {
+    let now_s = now.as_secs_f64();
+    let mut rests = Vec::new();
+    for done in done_s {
+        rests.push(libm::log((done - now_s).max(LEAST_REST_S)));
+    }
+    let rest = smooth_quantile(&rests, share).unwrap_or(f64::INFINITY);
+    now_s + libm::exp(rest)
 }
 
 /// Returns a rollout in which stuck targets stay away: those in progress have failed, and those that wait will fail.
@@ -159,12 +229,11 @@ fn without_stuck(mut seen: RolloutSoFar) -> RolloutSoFar {
 /// Returns the share of the interval's width by which an end may differ with another seed: two standard errors. The
 /// rests of updates are spread evenly over the draws, so the ends of groups may scatter less than independent draws.
 fn disagreement(learnt: &LearntRollout) -> f64 {
-    let done: Vec<f64> = learnt.draws.iter().map(|draw| draw.end.done_s).collect();
-    let of_draws = of_independent_draws(&done, learnt.effective);
+    let of_draws = of_independent_draws(&learnt.done_s, learnt.effective);
     if learnt.of_groups.len() < 3 {
         return of_draws;
     }
-    of_draws.min(between_groups(&done, &learnt.of_groups))
+    of_draws.min(between_groups(&learnt.done_s, &learnt.of_groups))
 }
 
 /// Returns two standard errors of the ends as a share of the width, from the order statistics around them.

@@ -54,15 +54,16 @@ use crate::results::{
 };
 use crate::scenario::{Scenario, VariedExperiment};
 use crate::sim::{RolloutSoFar, SeenState, run_from};
-use crate::stats::{prediction_interval, quantile_of_sorted};
+use crate::stats::{ordered, smooth_quantile};
 use crate::study::StudyError;
 use crate::units::SimTime;
 pub use agreement::MOST_GROUPS;
-use agreement::{LEAST_EFFECTIVE, LearntRollout};
+use agreement::{LEAST_EFFECTIVE, LearntRollout, end_quantile};
 use contradictions::Judged;
 use draws::{DrawnRollout, PaceDraw};
+use pace::RareRatio;
 use product::ShownProduct;
-use ratio::PaceRatio;
+use ratio::{PaceRatio, RatioEstimate};
 use status::ShownRollout;
 use stuck::StuckSince;
 use targets::{BegunSince, TargetPlaces, cluster_names, paused};
@@ -74,9 +75,6 @@ const LEVEL: f64 = 0.9;
 /// Maximum size of a status file, which is held in memory as a whole. 100,000 BundleDeployments without managed fields
 /// need about 300 MB.
 const MOST_STATUS_BYTES: u64 = 500_000_000;
-
-/// The rule of KubeFleet's hold after the end of all update runs.
-const RUNS_ENDED: &str = "resourceSnapshotIndex";
 
 /// The inputs of a forecast.
 #[derive(Clone, Debug)]
@@ -257,14 +255,13 @@ impl<'s> Forecaster<'s> {
         let learnt = drawn.learnt_in_agreement(&run_done)?;
         self.expect_enough(&learnt)?;
         let draws = &learnt.draws;
-        let mut done = Vec::new();
         let mut peaks = Vec::new();
         let mut bytes = Vec::new();
         for draw in draws {
-            done.push(draw.end.done_s);
             peaks.push(draw.end.egress_peak);
             bytes.push(draw.end.egress_bytes);
         }
+        let done = &learnt.done_s;
         let unfinished = done.iter().filter(|done| done.is_infinite()).count();
         let others: Vec<f64> = learnt.without_stuck.iter().map(|end| end.done_s).collect();
         Ok(ForecastRecord {
@@ -272,17 +269,15 @@ impl<'s> Forecaster<'s> {
             draws: draws.len() as u32,
             effective_draws: learnt.effective,
             disagreement: learnt.disagreement,
-            done: self.span(&done),
+            done: self.span(done),
             done_without_stuck: (!others.is_empty()).then(|| self.span(&others)),
             unfinished: unfinished as f64 / done.len() as f64,
             next: self.next(draws),
             slow: self.slow(draws),
             hold: self.hold(draws),
-            update_ratio: learnt.difference.ratio.map(|ratio| ForecastEstimate {
-                median: ratio.median,
-                low: ratio.low,
-                high: ratio.high,
-            }),
+            update_ratio: learnt.difference.stated.map(RareRatio::record),
+            unlearnt_ratio: learnt.difference.unlearnt.map(RatioEstimate::record),
+            widening: self.widening(&learnt),
             expected_failures: learnt.difference.expected_failures,
             egress_peak_bytes_per_s: estimate(&peaks),
             egress_bytes: estimate(&bytes),
@@ -321,6 +316,8 @@ impl<'s> Forecaster<'s> {
             hold: None,
             shown: self.messages.clone(),
             update_ratio: None,
+            unlearnt_ratio: None,
+            widening: None,
             expected_failures: None,
             egress_peak_bytes_per_s: none,
             egress_bytes: none,
@@ -406,10 +403,6 @@ impl<'s> Forecaster<'s> {
         }
         let mut holds: Vec<HeldDraws<'_>> = Vec::new();
         for hold in draws.iter().filter_map(|draw| draw.end.hold.as_ref()) {
-            // The export shows an update run that is not over, so its end is not what holds the rollout.
-            if self.product == Some(ShownProduct::KubeFleetStaged) && hold.rule == RUNS_ENDED {
-                continue;
-            }
             match holds.iter_mut().find(|known| known.first.rule == hold.rule) {
                 Some(known) => known.draws += 1,
                 None => holds.push(HeldDraws {
@@ -460,13 +453,36 @@ impl<'s> Forecaster<'s> {
     /// Returns the median and the interval of times, in seconds after the release. Times in exports are in whole
     /// seconds, so an interval is at least that wide.
     fn span(&self, seconds: &[f64]) -> ForecastSpan {
-        let ForecastEstimate { median, low, high } = estimate(seconds);
+        let ForecastEstimate { median, low, high } = self.estimate_of_ends(seconds);
         let low = (low - 1.0).max(self.seen.now.as_secs_f64());
         ForecastSpan {
             median: self.finite_at(median),
             low: self.finite_at(low),
             high: self.finite_at(high + 1.0),
         }
+    }
+
+    /// Returns the median and the interval of ends, in seconds from the release.
+    fn estimate_of_ends(&self, seconds: &[f64]) -> ForecastEstimate {
+        let by_size = ordered(seconds);
+        let at = |share| end_quantile(&by_size, self.seen.now, share);
+        ForecastEstimate {
+            median: at(0.5),
+            low: at((1.0 - LEVEL) / 2.0),
+            high: at((1.0 + LEVEL) / 2.0),
+        }
+    }
+
+    /// Returns how many times as wide the interval is as that of the learnt ends, without the uncertainty that the
+    /// check of the updates adds. `None`: an interval is endless.
+    fn widening(&self, learnt: &LearntRollout) -> Option<f64> {
+        let [now, before] = [&learnt.done_s, &learnt.unchecked_s].map(|ends| {
+            let ForecastEstimate { low, high, .. } = self.estimate_of_ends(ends);
+            // Times in exports are in whole seconds.
+            (high - low).max(1.0)
+        });
+        let times = now / before;
+        times.is_finite().then_some(times)
     }
 
     /// Returns the time this many seconds after the release. `None`: `seconds` is infinite.
@@ -531,19 +547,11 @@ fn is_over(seen: &RolloutSoFar) -> bool {
 
 /// Returns the median and the interval of draws.
 fn estimate(values: &[f64]) -> ForecastEstimate {
-    let mut by_size = values.to_vec();
-    by_size.sort_by(f64::total_cmp);
-    let median = quantile_of_sorted(&by_size, 0.5).unwrap_or(f64::INFINITY);
-    match prediction_interval(values, LEVEL) {
-        Some(range) => ForecastEstimate {
-            median,
-            low: range.low,
-            high: range.high,
-        },
-        None => ForecastEstimate {
-            median,
-            low: median,
-            high: median,
-        },
+    let by_size = ordered(values);
+    let at = |share| smooth_quantile(&by_size, share).unwrap_or(f64::INFINITY);
+    ForecastEstimate {
+        median: at(0.5),
+        low: at((1.0 - LEVEL) / 2.0),
+        high: at((1.0 + LEVEL) / 2.0),
     }
 }

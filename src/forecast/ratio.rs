@@ -1,11 +1,12 @@
 //! The ratio of observed durations of updates to those in a run.
 
+use crate::results::ForecastEstimate;
 use crate::stats::{CensoredFit, t_quantile};
 
 /// The share of draws on one side of the check at which the observation counts as different.
 pub(super) const UNUSUAL: f64 = 0.95;
 
-/// The least difference from the experiment's own values that is reported, as the logarithm of a ratio: a quarter more
+/// The least difference from the experiment's own values that counts, as the logarithm of a ratio: a quarter more
 /// or less.
 const LEAST_LN_STATED: f64 = 0.22;
 
@@ -93,6 +94,17 @@ pub(super) struct RatioEstimate {
     pub(super) median: f64,
     pub(super) low: f64,
     pub(super) high: f64,
+}
+
+impl RatioEstimate {
+    /// Returns the ratio as it is recorded.
+    pub(super) const fn record(self) -> ForecastEstimate {
+        ForecastEstimate {
+            median: self.median,
+            low: self.low,
+            high: self.high,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -389,7 +389,7 @@ impl Controller for StagedController<'_> {
                 return Some(hold);
             }
         }
-        self.went_back()
+        if all_over { self.went_back() } else { None }
     }
 
     fn show(&mut self, log: &mut StatusLog) {

@@ -280,12 +280,14 @@ impl<'s> StagedRun<'s> {
         })
     }
 
-    /// Returns the rule that blocks the run.
+    /// Returns the rule that blocks the run now: that of its last pass, even if the next pass will make progress.
     pub(super) fn hold(&self, bindings: &Bindings) -> Option<Hold> {
-        self.scheduler.hold(&StagedView {
+        let view = StagedView {
             bindings: bindings.clone(),
             ..self.view.clone()
-        })
+        };
+        let hold = self.scheduler.hold(&view);
+        hold.or_else(|| self.scheduler.hold_until_next_pass(&view))
     }
 
     /// Returns true if the run has seen every change, changed nothing, and waits neither for a person nor for a timer.

@@ -5,11 +5,14 @@ use std::fmt::Write;
 use super::answer::sentence::{listed, quoted, some_of};
 use super::format::{count, in_unit, number, percent, rate, time};
 use super::wrap::wrapped;
-use crate::results::{ForecastEstimate, ForecastRecord, ForecastSpan, ForecastTime};
+use crate::results::{ForecastEstimate, ForecastRecord, ForecastSpan, ForecastTime, UpdateRatio};
 use fleetsim_units::counted;
 
 /// A share of the interval by which an end may differ with another seed without a sentence about it.
 const AGREEMENT: f64 = 0.1;
+
+/// The least widening of the interval that is worth a sentence.
+const LEAST_WIDENING: f64 = 1.1;
 
 /// Maximum number of the product's messages in the text.
 const MOST_MESSAGES: usize = 5;
@@ -127,13 +130,25 @@ fn stuck(forecast: &ForecastRecord) -> Vec<String> {
 /// How the observed updates differ from those of the experiment.
 fn difference(forecast: &ForecastRecord) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(ForecastEstimate { median, low, high }) = forecast.update_ratio {
+    if let Some(UpdateRatio { ratio, beyond }) = forecast.update_ratio {
+        let side = if ratio.median > 1.0 {
+            "slower"
+        } else {
+            "faster"
+        };
         lines.push(format!(
-            "Updates take {} times ({} to {}) what the experiment's links and other values give; the forecast goes by \
-             the observed durations.",
-            number(two_digits(median)),
-            number(two_digits(low)),
-            number(two_digits(high))
+            "Updates take {} what the experiment's own values give, {side} than in {} of the draws of its constants: \
+             compare its links and images with the real ones.{}",
+            times(&ratio),
+            percent((beyond * 100.0).floor() / 100.0),
+            widened(forecast)
+        ));
+    } else if let Some(ratio) = &forecast.unlearnt_ratio {
+        lines.push(format!(
+            "Updates take {} what the draws of the constants that fit best give; the forecast goes by the observed \
+             durations.{}",
+            times(ratio),
+            widened(forecast)
         ));
     }
     if let Some(usual) = forecast.expected_failures {
@@ -144,6 +159,27 @@ fn difference(forecast: &ForecastRecord) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// `3.1 times (2.6 to 3.7)`
+fn times(ratio: &ForecastEstimate) -> String {
+    format!(
+        "{} times ({} to {})",
+        number(two_digits(ratio.median)),
+        number(two_digits(ratio.low)),
+        number(two_digits(ratio.high))
+    )
+}
+
+/// How much wider the interval is because of the difference. Empty if it is not.
+fn widened(forecast: &ForecastRecord) -> String {
+    match forecast.widening {
+        Some(widening) if widening >= LEAST_WIDENING => format!(
+            " This makes the interval {} times as wide.",
+            number(two_digits(widening))
+        ),
+        _ => String::new(),
+    }
 }
 
 /// A number with two significant digits.
@@ -229,6 +265,11 @@ fn seconds(end: Option<&ForecastTime>) -> f64 {
     end.map_or(f64::INFINITY, |end| end.s)
 }
 
+/// Returns whether the observed updates differ from those of the experiment.
+const fn differs(forecast: &ForecastRecord) -> bool {
+    forecast.update_ratio.is_some() || forecast.unlearnt_ratio.is_some()
+}
+
 /// Names the change between two forecasts.
 fn reason(before: &ForecastRecord, now: &ForecastRecord) -> String {
     let target = &now.target;
@@ -245,11 +286,11 @@ fn reason(before: &ForecastRecord, now: &ForecastRecord) -> String {
         let verb = if failed == 1 { "has" } else { "have" };
         return format!("{} more {verb} failed", counted(failed, target));
     }
-    match (&before.update_ratio, &now.update_ratio) {
-        (None, Some(_)) => {
+    match (differs(before), differs(now)) {
+        (false, true) => {
             return "the updates now differ from what the experiment gives".to_owned();
         }
-        (Some(_), None) => {
+        (true, false) => {
             return "the updates no longer differ from what the experiment gives".to_owned();
         }
         _ => {}

@@ -44,8 +44,14 @@ pub struct ForecastRecord {
     pub begun: Vec<BegunTarget>,
     /// The targets that may come back or stay away.
     pub stuck: Vec<StuckTarget>,
-    /// The observed durations of updates as a ratio to those of the draws. `None`: they do not differ.
-    pub update_ratio: Option<ForecastEstimate>,
+    /// The observed durations of updates as a ratio to those with the experiment's own values, if nearly all draws of
+    /// the constants are faster, or slower. `None`: the observed durations are not rare.
+    pub update_ratio: Option<UpdateRatio>,
+    /// The observed durations of updates as a ratio to those of the draws that fit them best. `None`: these agree.
+    pub unlearnt_ratio: Option<ForecastEstimate>,
+    /// How many times as wide the interval is as that of the draws alone, without the uncertainty that the check of the
+    /// observed updates adds. `None`: the rollout is over, or an interval is endless.
+    pub widening: Option<f64>,
     /// The number of failures that 95 % of the draws do not exceed. `None`: no more targets have failed.
     pub expected_failures: Option<usize>,
     /// The rule that blocks waiting targets.
@@ -57,6 +63,15 @@ pub struct ForecastRecord {
     pub egress_peak_bytes_per_s: ForecastEstimate,
     /// Number of bytes that the registry will still send.
     pub egress_bytes: ForecastEstimate,
+}
+
+/// Durations of updates that are rare in rollouts of the experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct UpdateRatio {
+    /// The ratio of the observed durations to those with the experiment's own values.
+    pub ratio: ForecastEstimate,
+    /// The share of the draws of the constants whose updates are faster, or slower if the observed ones are fast.
+    pub beyond: f64,
 }
 
 /// A point in time.

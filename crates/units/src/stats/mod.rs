@@ -17,6 +17,7 @@ mod interval;
 mod order;
 mod sample;
 mod share;
+mod smooth;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +30,7 @@ pub use interval::{Interval, mean_interval, t_quantile};
 pub use order::{Prediction, median_interval, prediction_interval};
 pub use sample::{mean, median, ordered, quantile_of_sorted, sample_sd, sorted};
 pub use share::share_interval;
+pub use smooth::smooth_quantile;
 
 /// Compares pairs by their first numbers, and by their second numbers if the first are equal.
 pub fn in_turn([a, then_a]: [f64; 2], [b, then_b]: [f64; 2]) -> Ordering {

@@ -1,7 +1,8 @@
 //! The rule that blocks a staged run, with numbers and names.
 //!
 //! KubeFleet itself does not report this rule. It is derived from one more pass, on a copy of the
-//! run, at the time of the last pass.
+//! run, at the time of the last pass. If that pass would make progress, the rule of the last pass holds the run until
+//! the next one, because a run looks at its clusters only from time to time.
 
 use super::super::super::text::are;
 use super::super::super::{Hold, TargetId};
@@ -39,6 +40,17 @@ impl StagedUpdateRun {
             return None;
         }
         Some(self.reason(view, &run, &status))
+    }
+
+    /// Returns the rule that blocked the run in its last pass. It holds until the next pass, even if that one will make
+    /// progress. `None`: the run is over or not initialized.
+    pub fn hold_until_next_pass(&self, view: &StagedView) -> Option<Hold> {
+        if self.run.is_over() || self.run.initialized != Some(true) {
+            return None;
+        }
+        let mut hold = self.reason(view, &self.run, &StagedStatus::default());
+        hold.explanation += "; the run sees what has changed in its next pass";
+        Some(hold)
     }
 
     /// Returns the end of the timed wait of the stage that waits for this approval. `None`: no wait is in progress.

@@ -70,6 +70,8 @@ proptest! {
                 view.approval_requests.values_mut().for_each(|request| request.approved = true);
             }
             let held = run.hold(&view);
+            let is_going = run.status().initialized == Some(true) && !run.status().is_over();
+            prop_assert_eq!(run.hold_until_next_pass(&view).is_some(), is_going);
             let pass = run.reconcile(now, &view);
             view.store(&pass);
             let rolled = pass.actions.iter().filter(|action| matches!(action, StagedAction::Deploy(..))).count();

@@ -261,3 +261,23 @@ fn an_empty_stage_is_skipped_with_its_tasks_only_since_0_3_1() {
         Some(super::super::staged::RunReason::Waiting)
     );
 }
+
+/// A run looks at its clusters every 15 s. Between a report and the next pass, the rule of the last pass still holds.
+#[test]
+fn the_rule_of_the_last_pass_holds_until_the_next_one() {
+    let clusters = clusters(&[("a", 2), ("b", 4)]);
+    let mut view = view(&clusters);
+    let mut run = run(TWO, RuleSet::Shipped, clusters);
+    assert_eq!(run.hold_until_next_pass(&view), None, "not initialized");
+    for at in [0, 15] {
+        let pass = run.reconcile(SimTime::from_secs(at), &view);
+        view.store(&pass);
+    }
+    let reported = SimTime::from_secs(20);
+    reports(&mut view.bindings, reported, "available", "0");
+    assert_eq!(run.hold(&view), None, "the next pass starts m01");
+    let hold = run.hold_until_next_pass(&view).expect("the run goes on");
+    let explanation = "in stage `canary`, 1 cluster (m00) is updating, and maxConcurrency allows 1; 1 cluster (m01) \
+                       waits; the run sees what has changed in its next pass";
+    assert_eq!(hold, Hold::new("maxConcurrency", explanation));
+}
