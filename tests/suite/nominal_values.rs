@@ -28,7 +28,7 @@ impl UncertaintyColumns {
 }
 
 /// The minimum number of compared variants.
-const FEWEST: usize = 60;
+const FEWEST: usize = 50;
 
 #[test]
 fn no_experiment_has_a_value_at_the_defaults_outside_of_its_total_interval() {
