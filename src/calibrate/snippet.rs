@@ -1,7 +1,7 @@
 //! The calibrated values as YAML to paste into an experiment, each with its source and number of measurements.
 //!
-//! Settings of clusters are pasted as a group of `fleet`. An experiment that has a fleet already is then refused because
-//! the key appears twice, so nobody overlooks them: a fit that is pasted without its round trip is wrong.
+//! Settings of clusters are pasted as a group of `fleet`. An experiment that has a fleet already is then refused, as
+//! the key appears twice. So nobody overlooks them: a fit that is pasted without its round trip is wrong.
 
 use std::fmt::Write as _;
 

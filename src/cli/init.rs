@@ -249,8 +249,9 @@ impl Interview {
             proposed: &usual_rtt,
         };
         let rtt = self.ask(args.rtt.as_deref(), question, duration)?;
-        let has_spread = matches!(link.downlink, RateModel::LogNormal { .. });
-        if has_spread && downlink == usual_downlink && rtt == usual_rtt {
+        // Two numbers do not say the spread of a kind of site, or the limit of its machines.
+        let has_more = matches!(link.downlink, RateModel::LogNormal { .. }) || link.nic.is_some();
+        if has_more && downlink == usual_downlink && rtt == usual_rtt {
             Ok(format!("site: {}", site.name()))
         } else {
             Ok(format!("downlink: {downlink}, rtt: {rtt}"))

@@ -412,11 +412,14 @@ fn check_plan(folder: &Path, results: &Path) {
     let found = search_among(&experiment, plan, false, recorded).expect("nobody stops it");
     assert_eq!(found.runs, rows, "{at}: every run, once and in order");
     let committed = PlanRecord::read(results).expect("a plan");
-    // The result of an exhaustive search cannot be computed from the folder's runs.
-    let decided = PlanRecord {
+    // The results of an exhaustive search and of trials cannot be computed from the folder's runs.
+    let mut decided = PlanRecord {
         exhaustive: committed.exhaustive,
         ..found.plan
     };
+    for (question, committed) in decided.questions.iter_mut().zip(&committed.questions) {
+        question.bound.clone_from(&committed.bound);
+    }
     let committed = fs::read(results.join(PLAN_FILE)).expect("readable");
     assert_eq!(
         String::from_utf8_lossy(&to_json(&decided)),

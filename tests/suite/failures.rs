@@ -590,8 +590,8 @@ fn a_late_defect_reaches_more_clusters_before_it_stops_a_rollout() {
             (
                 "cloud-foundry",
                 Stalled,
-                33,
-                "unhealthy: 5 of 38 new instances are not healthy",
+                35,
+                "unhealthy: 5 of 40 new instances are not healthy",
             ),
             (
                 "all-at-once",

@@ -136,7 +136,7 @@ fn an_invalid_answer_is_reported_with_the_reason_and_writes_nothing() {
 fn the_links_depend_on_the_kind_of_site() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let known = [
-        ("cloud", "downlink: 5 Gbit/s, rtt: 5 ms"),
+        ("cloud", "nodes: 3, site: cloud}"),
         ("dsl", "nodes: 3, site: dsl}"),
     ];
     for (site, links) in known {

@@ -246,7 +246,7 @@ release:
   workloads:
     - {{kind: DaemonSet, image: large}}
     - {{kind: DaemonSet, image: small}}
-node: {{serializeImagePulls: {serial}}}
+node: {{serializeImagePulls: {serial}, sandbox: 0 s}}
 strategies: {{all: {{allAtOnce: {{}}}}}}
 "
         );

@@ -777,7 +777,7 @@ fn links_depend_on_the_kind_of_site_in_the_exports() {
         ),
         "{imported}"
     );
-    assert_eq!(link("aks"), ("5 Gbit/s".to_owned(), "5 ms".to_owned()));
+    assert_eq!(link("aks"), ("100 Gbit/s".to_owned(), "5 ms".to_owned()));
     let imported = printed(folder.path(), "import --fleet shops.json -o shops");
     assert!(
         imported.contains("note: no --site: the links are those of branch offices;"),

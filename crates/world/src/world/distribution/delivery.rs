@@ -7,7 +7,7 @@ use crate::engine::{EntityKey, Streams, dist};
 use crate::flow::TransferId;
 use crate::world::World;
 use crate::world::clusters::cluster::ClusterState;
-use crate::world::distribution::method::{MemberChange, Membership, RouteQuery};
+use crate::world::distribution::method::{MemberChange, RouteQuery, SwarmMembership};
 use crate::world::distribution::spec::DistributionKind;
 use crate::world::distribution::{Delivery, Fill};
 use crate::world::event::{DistributionEvent, Event, PullEvent, Queue};
@@ -113,7 +113,7 @@ impl World<'_> {
         if let BlobSource::Store(store, _) = source
             && let Some(blob) = blob
         {
-            let of = Membership { store, blob, node };
+            let of = SwarmMembership { store, blob, node };
             self.delivery
                 .method
                 .member(of, MemberChange::Joins, now, network);
@@ -301,7 +301,7 @@ impl World<'_> {
             return;
         };
         let blob = self.catalog.image(pull.image).layers[usize::from(layer)].blob;
-        let of = Membership {
+        let of = SwarmMembership {
             store,
             blob,
             node: pull.node,

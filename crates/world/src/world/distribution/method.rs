@@ -80,7 +80,7 @@ pub(crate) trait DistributionMethod: fmt::Debug {
     /// Called when a node joins or leaves the swarm of a blob.
     fn member(
         &mut self,
-        _of: Membership,
+        _of: SwarmMembership,
         _change: MemberChange,
         _now: SimTime,
         _network: &mut Network,
@@ -121,7 +121,7 @@ pub(crate) struct FirstLeg {
 
 /// A node in the swarm of a blob.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Membership {
+pub(crate) struct SwarmMembership {
     pub store: StoreId,
     pub blob: u16,
     pub node: NodeId,

@@ -34,7 +34,7 @@ use crate::flow::{LinkId, Network};
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
 use crate::world::distribution::crowd::{Crowd, PeerNode, UploadTerms};
 use crate::world::distribution::method::{
-    DistributionMethod, FirstLeg, MemberChange, Membership, RouteQuery,
+    DistributionMethod, FirstLeg, MemberChange, RouteQuery, SwarmMembership,
 };
 use crate::world::distribution::spec::{Coalesce, PeerTimeouts, PiecesSpec};
 use crate::world::ids::{ClusterId, NodeId, StoreId};
@@ -252,7 +252,7 @@ impl DistributionMethod for Pieces {
 
     fn member(
         &mut self,
-        of: Membership,
+        of: SwarmMembership,
         change: MemberChange,
         now: SimTime,
         network: &mut Network,

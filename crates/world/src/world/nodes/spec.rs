@@ -75,13 +75,14 @@ pub struct NodeSpec {
     pub unpack_per_layer: DurationModel,
     /// Part of a pull's duration that does not depend on the image.
     pub pull_constant: DurationModel,
-    /// Time from a pod's arrival on its node to its first request for an image: sandbox, network, volumes.
+    /// Time from a pod's arrival on its node to its first request for an image.
     ///
+    /// It contains the sandbox with its network, and volumes.
     /// A pod whose image is on the node needs it, too. Retries of a pull and restarts of a container keep the sandbox.
     pub sandbox: DurationModel,
     /// Time from a present image to a started process: create and start the container.
     pub start_overhead: DurationModel,
-    /// Variation of `sandbox`, `startOverhead` and the workloads' `start` between clusters, from 0 to 2. It is the
+    /// Variation of `sandbox`, `startOverhead` and the workloads' `start` between clusters. From 0 to 2. It is the
     /// sigma of a lognormal factor with median 1. All starts in a cluster have the same factor.
     #[serde(deserialize_with = "spread")]
     pub start_spread: f64,
