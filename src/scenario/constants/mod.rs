@@ -213,8 +213,8 @@ impl Constant {
         Some(self.default_of_place()?.short_text())
     }
 
-    /// Returns the value to which the ends of the range belong: the default, or the middle of the range if there is none.
-    /// `None`: the constant has no positive value.
+    /// Returns the value to which the ends of the range belong: the default, or the middle of the range if there is
+    /// none. `None`: the constant has no positive value.
     pub(crate) fn reference_value(&self) -> Option<f64> {
         let [low, high] = self.ends();
         let reference = self.default_value().unwrap_or_else(|| (low * high).sqrt());

@@ -49,7 +49,7 @@ const LIMITS: [(&str, SetLimit); 19] = [
             ..requests()
         };
         each_host(variant, &|host| {
-            host.request_limit = is_set.then_some(limit)
+            host.request_limit = is_set.then_some(limit);
         });
     }),
     ("requests of a node", |variant, is_set| {
@@ -58,7 +58,7 @@ const LIMITS: [(&str, SetLimit); 19] = [
             ..requests()
         };
         each_host(variant, &|host| {
-            host.request_limit = is_set.then_some(limit)
+            host.request_limit = is_set.then_some(limit);
         });
     }),
     ("requests for manifests", |variant, is_set| {

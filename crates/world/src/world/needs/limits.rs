@@ -120,15 +120,17 @@ impl RegistryLimits<'_> {
 
     /// Returns the needs of the hosts and of the limits on kinds of requests.
     fn request_needs(&self) -> Vec<ResourceNeed> {
-        let kinds: [(&str, fn(RequestCounts) -> u64, &HostSpec); 2] = [
-            ("API", RequestCounts::to_api, &self.spec.api),
-            ("tokens", |requests| requests.challenges, &self.spec.token),
-        ];
         let mut needs = Vec::new();
-        for (host, of_kind, spec) in kinds {
-            needs.extend(self.bucket(host, of_kind, spec.request_limit));
-            needs.extend(self.workers(host, of_kind(self.demand.requests), spec));
-        }
+        let api = &self.spec.api;
+        needs.extend(self.bucket("API", RequestCounts::to_api, api.request_limit));
+        needs.extend(self.workers("API", self.demand.requests.to_api(), api));
+        let token = &self.spec.token;
+        needs.extend(self.bucket(
+            "tokens",
+            |requests| requests.challenges,
+            token.request_limit,
+        ));
+        needs.extend(self.workers("tokens", self.demand.requests.challenges, token));
         // The API host redirects requests for blobs to the blob host.
         if self.spec.blobs.redirect {
             let spec = &self.spec.blobs.host;
