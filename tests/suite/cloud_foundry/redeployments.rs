@@ -1,6 +1,7 @@
 //! `cf restart`, `cf restage` and `cf rollback`: deployments with max-in-flight that differ in the droplet.
 //!
-//! Their forms in an experiment are in `docs/experiment-format/cloud-foundry.md`, section "Restart, restage and rollback".
+//! Their forms in an experiment are in `docs/experiment-format/cloud-foundry.md`, section "Restart, restage and
+//! rollback".
 
 use fleetsim::results::RunOutcome;
 

@@ -74,7 +74,8 @@ impl Wave {
         stats::median(&pulls).expect("pulls") / self.median_s - 1.0
     }
 
-    /// Returns the ratio with which the wave takes the measured time. More bytes on disk take longer, so it is bisected.
+    /// Returns the ratio with which the wave takes the measured time. More bytes on disk take longer, so it is
+    /// bisected.
     fn fitted_ratio(&self) -> f64 {
         let (mut low, mut high): (f64, f64) = (0.5, 12.0);
         for _ in 0..7 {

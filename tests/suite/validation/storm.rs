@@ -5,8 +5,9 @@
 //! others take 2 to 8 times as long, while the bytes for each pod stay the same and the link is idle for most of the
 //! time. The source names no cause. One free parameter models it here: an attempt that has not ended after 35 s is
 //! cancelled (`pullDeadline`), keeps its data, and the kubelet's back-off of 10 … 300 s does the rest. The rate of
-//! unpacking is fitted, too. Everything else has its default, except for containerd's collector: it would delete the data of failed pulls, and the storms would
-//! transfer up to four times the published bytes. The deadline is a guess that fits.
+//! unpacking is fitted, too. Everything else has its default, except for containerd's collector: it would delete the
+//! data of failed pulls, and the storms would transfer up to four times the published bytes. The deadline is a guess
+//! that fits.
 //!
 //! Two worlds are compared. In the first the kubelet follows its source: it looks at a failed pod again after 10 to 15
 //! s. That jitter spreads the retries, and the worst storms are 40 to 50 % too short. In the second there is no

@@ -194,11 +194,11 @@ pub const KEEP_BLOBS: bool = true;
 pub const UNPACK_SLOTS: u32 = 1;
 
 /// Uncompressed bytes written per second while unpacking one layer of a program. Source: 108 MB/s
-/// (h4x3rotab/docker-unpack-bench @d6fc36d); 176 (bottlerocket-os/bottlerocket-core-kit#443); 88 to 135 by nodes of EKS,
-/// GKE and AKS, which pull 34 to 52 MB/s of compressed programs in small waves (converged-computing/performance-study
-/// @6f3df68), with [`COMPRESSION_RATIO`]. The value is close to the 52 MB/s of their CPU nodes, for which downloads and
-/// unpacking were told apart. Layers of zeros or of random bytes are faster, up to 345 MB/s
-/// (docs/experiment-format/nodes.md): this rate is the one setting for what layers contain.
+/// (h4x3rotab/docker-unpack-bench @d6fc36d); 176 (bottlerocket-os/bottlerocket-core-kit#443); 88 to 135 by nodes of
+/// EKS, GKE and AKS, which pull 34 to 52 MB/s of compressed programs in small waves
+/// (converged-computing/performance-study @6f3df68), with [`COMPRESSION_RATIO`]. The value is close to the 52 MB/s of
+/// their CPU nodes, for which downloads and unpacking were told apart. Layers of zeros or of random bytes are faster,
+/// up to 345 MB/s (docs/experiment-format/nodes.md): this rate is the one setting for what layers contain.
 pub const UNPACK_RATE: BytesPerSec = BytesPerSec::new(130e6);
 
 /// Unpack rate of a zstd layer relative to a gzip layer. Source: copying the whole Fedora image with its files took 8

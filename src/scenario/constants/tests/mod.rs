@@ -171,8 +171,8 @@ fn ranges_contain_their_values() {
                 constant.name(),
                 constant.products
             ),
-            // These constants have no value unless an experiment or a preset sets one; a range that scales with it has a
-            // middle.
+            // These constants have no value unless an experiment or a preset sets one; a range that scales with it has
+            // a middle.
             None => assert!(
                 constant.is_absolute || constant.reference_value().is_some(),
                 "{} has no default",

@@ -1,10 +1,10 @@
 //! Pods from creation to readiness.
 //!
 //! The kubelet creates a pod's sandbox before it asks for the pod's image, whether or not the image is on the node
-//! (kubernetes `SyncPod` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). Pods draw this time independently, so the
-//! requests of pods that arrive together spread. Later syncs and restarts of a container keep the sandbox. A restart by
-//! Diego creates the whole container again, and a cell downloads while it creates, so there both times follow the
-//! download.
+//! (kubernetes `SyncPod` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). Pods draw this time independently, so
+//! the requests of pods that arrive together spread. Later syncs and restarts of a container keep the sandbox. A
+//! restart by Diego creates the whole container again, and a cell downloads while it creates, so there both times
+//! follow the download.
 //!
 //! A pod waits for its image, starts, and becomes ready at the first readiness probe that its process can answer. It
 //! is available `minReadySeconds` later. A failed pull puts it into image back-off for 10, 20, … 300 s. The kubelet

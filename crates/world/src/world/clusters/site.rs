@@ -2,10 +2,10 @@
 //!
 //! Modelled: downlink, round trip, loss, seconds without data, and the correlation of high rates with short round
 //! trips; in a cloud, also the network cards of nodes, because a provider limits machines and not clusters. Sources:
-//! FCC, Measuring Broadband America, September 2020 (afreund415/MBA-broadband-research @0468a0b), home lines, whose data
-//! is also used for shops; Starlink-Project/Satellite-vs-Cellular @79f9412; sys-uos/WetLinks @c238191 (fixed Starlink);
-//! awsdocs/amazon-ec2-user-guide @1300242; the VPC user guide of AWS (NAT gateways). Branch offices and data centres are
-//! guesses.
+//! FCC, Measuring Broadband America, September 2020 (afreund415/MBA-broadband-research @0468a0b), home lines, whose
+//! data is also used for shops; Starlink-Project/Satellite-vs-Cellular @79f9412; sys-uos/WetLinks @c238191 (fixed
+//! Starlink); awsdocs/amazon-ec2-user-guide @1300242; the VPC user guide of AWS (NAT gateways). Branch offices and
+//! data centres are guesses.
 //!
 //! Left out: hours of the day, weather, credits for bursts, and typical nodes and disks of a kind of site.
 

@@ -21,8 +21,8 @@ use crate::world::transfers::payload::{BlobSource, Payload, Routing, Sender, Tra
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 
 impl World<'_> {
-    /// Returns the client as which a node's requests reach a registry: itself, or a cache that asks for it. The seeds of
-    /// a swarm fetch layers only.
+    /// Returns the client as which a node's requests reach a registry: itself, or a cache that asks for it. The seeds
+    /// of a swarm fetch layers only.
     pub(crate) fn client_of(&self, node: NodeId) -> Client {
         let cluster = self.nodes[node.index()].cluster;
         let cache = match self.spec.distribution.kind {

@@ -25,10 +25,10 @@
 //!
 //! Left out: the choice of pieces (rarest first), peers that are slow or leave, and the load of the tracker or
 //! scheduler. Two images with a layer in common, each on its own nodes, may get more than these nodes can send
-//! together, but never more than the cluster's nodes can. Dragonfly's connection limits (4 parents per peer, 200 uploads per
-//! peer, 2,000 per seed) matter only if more than 2,000 nodes per seed begin simultaneously, since each node takes 4
-//! connections and offers 200. Its limit of 200 downloads from the source is for peers without a parent, which a swarm
-//! without failures does not have.
+//! together, but never more than the cluster's nodes can. Dragonfly's connection limits (4 parents per peer, 200
+//! uploads per peer, 2,000 per seed) matter only if more than 2,000 nodes per seed begin simultaneously, since each
+//! node takes 4 connections and offers 200. Its limit of 200 downloads from the source is for peers without a parent,
+//! which a swarm without failures does not have.
 
 use crate::flow::{LinkId, Network};
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};

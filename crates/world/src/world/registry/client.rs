@@ -1,7 +1,8 @@
 //! The clients of a registry, and the limits that each of them has.
 //!
 //! Modelled: registries that count by account, by the address of a client, or by both. The nodes of a cluster usually
-//! share one address, that of their NAT; with public addresses each node has its own. A cache asks with its own address.
+//! share one address, that of their NAT; with public addresses each node has its own. A cache asks with its own
+//! address.
 //!
 //! Left out: clusters that share an address, and addresses that a NAT changes during a run.
 

@@ -58,12 +58,12 @@ impl RegistryPreset {
             // 2026. In between, 10 and 100 per hour were announced (docker/docs pull request 22134).
             Self::DockerHubAnonymous => docker_hub(100, ClientScope::Address),
             Self::DockerHubSignedIn => docker_hub(200, ClientScope::Account),
-            // No limit is published (github/docs#24504), so all of it is measured. Pulls of programs by 2 to 256 nodes of
-            // three clouds (converged-computing/performance-study @6f3df68): one layer arrives at 1.6 to 2.1 GB/s, which
-            // varies from day to day with a sigma of 0.13 to 0.3; all layers together at 3.9 to 5.3 GB/s. Pulls by ten
-            // nodes (spegel-org/benchmark-results @645a85c): a connection has 46 MB/s until the first download of a
-            // layer is complete, and about 500 MB/s afterwards; a request takes 120 to 140 ms with its round trip. From GKE
-            // it takes at most 40 ms (container-chonks @fa06749).
+            // No limit is published (github/docs#24504), so all of it is measured. Pulls of programs by 2 to 256 nodes
+            // of three clouds (converged-computing/performance-study @6f3df68): one layer arrives at 1.6 to 2.1 GB/s,
+            // which varies from day to day with a sigma of 0.13 to 0.3; all layers together at 3.9 to 5.3 GB/s. Pulls
+            // by ten nodes (spegel-org/benchmark-results @645a85c): a connection has 46 MB/s until the first download
+            // of a layer is complete, and about 500 MB/s afterwards; a request takes 120 to 140 ms with its round
+            // trip. From GKE it takes at most 40 ms (container-chonks @fa06749).
             Self::Ghcr => RegistrySpec {
                 cdn: Some(CdnSpec::default()),
                 per_blob: Some(RateModel::LogNormal {
@@ -78,9 +78,9 @@ impl RegistryPreset {
                     },
                 )
             },
-            // "Tens of requests per second from the same IP address" and "a few requests per second for each address and
-            // endpoint, with a burst" (access.redhat.com/articles/5531191 and solutions/6218921). Guesses: 20 per second,
-            // a burst of 100, and blobs on S3.
+            // "Tens of requests per second from the same IP address" and "a few requests per second for each address
+            // and endpoint, with a burst" (access.redhat.com/articles/5531191 and solutions/6218921). Guesses: 20 per
+            // second, a burst of 100, and blobs on S3.
             Self::Quay => {
                 let mut spec = plain();
                 spec.api.request_limit = Some(RequestLimit {
