@@ -44,21 +44,13 @@ const LIMITS: [(&str, SetLimit); 19] = [
         each_host(variant, &|host| host.request_limit = is_set.then(requests));
     }),
     ("requests of an address", |variant, is_set| {
-        let limit = RequestLimit {
-            scope: ClientScope::Address,
-            ..requests()
-        };
         each_host(variant, &|host| {
-            host.request_limit = is_set.then_some(limit);
+            host.request_limit = is_set.then(|| requests_of(ClientScope::Address));
         });
     }),
     ("requests of a node", |variant, is_set| {
-        let limit = RequestLimit {
-            scope: ClientScope::Node,
-            ..requests()
-        };
         each_host(variant, &|host| {
-            host.request_limit = is_set.then_some(limit);
+            host.request_limit = is_set.then(|| requests_of(ClientScope::Node));
         });
     }),
     ("requests for manifests", |variant, is_set| {
@@ -176,6 +168,13 @@ const fn quota(scope: ClientScope) -> PullQuota {
         pulls: MANY,
         per: SimDuration::from_hours(6),
         scope,
+    }
+}
+
+fn requests_of(scope: ClientScope) -> RequestLimit {
+    RequestLimit {
+        scope,
+        ..requests()
     }
 }
 

@@ -171,7 +171,7 @@ fn times(ratio: &ForecastEstimate) -> String {
     )
 }
 
-/// How much wider the interval is because of the difference. Empty if it is not.
+/// Returns by what factor the difference widens the interval. Empty if it does not.
 fn widened(forecast: &ForecastRecord) -> String {
     match forecast.widening {
         Some(widening) if widening >= LEAST_WIDENING => format!(

@@ -49,8 +49,8 @@ pub struct ForecastRecord {
     pub update_ratio: Option<UpdateRatio>,
     /// The observed durations of updates as a ratio to those of the draws that fit them best. `None`: these agree.
     pub unlearnt_ratio: Option<ForecastEstimate>,
-    /// How many times as wide the interval is as that of the draws alone, without the uncertainty that the check of the
-    /// observed updates adds. `None`: the rollout is over, or an interval is endless.
+    /// The width of the interval as a multiple of that of the draws alone, without the uncertainty that the check of
+    /// the observed updates adds. `None`: the rollout is over, or an interval is endless.
     pub widening: Option<f64>,
     /// The number of failures that 95 % of the draws do not exceed. `None`: no more targets have failed.
     pub expected_failures: Option<usize>,

@@ -24,12 +24,13 @@ pub fn smooth_quantile(sorted: &[f64], p: f64) -> Option<f64> {
     let least = sorted.iter().copied().find(|value| value.is_finite())?;
     let most = sorted.iter().copied().rfind(|value| value.is_finite())?;
     let count = sorted.len() as f64;
-    let (a, b) = ((count + 1.0) * p, (count + 1.0) * (1.0 - p));
+    let above = (count + 1.0) * p;
+    let beneath = (count + 1.0) * (1.0 - p);
     let mut sum = 0.0;
     let mut below = 0.0;
     for (at, value) in sorted.iter().enumerate() {
         let share = (at + 1) as f64 / count;
-        let up_to = incomplete_beta(share, 1.0 - share, a, b);
+        let up_to = incomplete_beta(share, 1.0 - share, above, beneath);
         sum += (up_to - below) * value.clamp(least, most);
         below = up_to;
     }

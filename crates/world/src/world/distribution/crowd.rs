@@ -1,4 +1,4 @@
-//! What machines can send to a swarm in total: each machine counts once, whatever it has.
+//! The total that machines can send to a swarm. Each machine counts once, however many blobs it has.
 //!
 //! A crowd is a set of downloads and the machines that can serve them: the nodes that have or download any of its
 //! blobs, and the seeds of the cluster. All downloads of a crowd share one link, whose capacity is the second term of
@@ -9,7 +9,7 @@ use crate::flow::{LinkId, Network};
 use crate::world::distribution::method::MemberChange;
 use fleetsim_units::{BytesPerSec, Share, SimTime};
 
-/// What one node has of a crowd's blobs.
+/// The number of a crowd's blobs that one node has or downloads.
 #[derive(Clone, Copy, Debug, Default)]
 struct Holding {
     downloading: u16,
@@ -55,7 +55,7 @@ pub(super) struct PeerNode {
     pub out: u64,
 }
 
-/// What all seeds of a cluster can send together, and how much incomplete nodes can.
+/// The rate of all seeds of a cluster together, and the share of their rate that incomplete nodes can use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UploadTerms {
     pub seeds: f64,

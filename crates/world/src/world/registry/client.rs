@@ -125,11 +125,10 @@ mod tests {
 
     #[test]
     fn a_cache_has_one_address_for_all_nodes_behind_it() {
-        let behind = |node| Client {
-            cache: Some(StoreId::at(0)),
-            ..client(node, node)
-        };
-        let clients = [behind(0), behind(1)];
+        let mut clients = [client(0, 0), client(1, 1)];
+        for one in &mut clients {
+            one.cache = Some(StoreId::at(0));
+        }
         for scope in [ClientScope::Address, ClientScope::Node] {
             assert_eq!(admitted(scope, &clients), [true, false], "{scope:?}");
         }
