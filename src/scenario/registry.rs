@@ -9,8 +9,8 @@ use crate::document::problem::{OrProblem, Problem, Source, some_of};
 use crate::document::wording::Wording;
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{
-    CdnSpec, HostSpec, NamedRegistry, OtherLoad, OverLimit, Quantity, RegistryPreset, RegistrySpec,
-    RequestLimit, WindowSpec,
+    BlobScope, CdnSpec, HostSpec, NamedRegistry, OtherLoad, OverLimit, Quantity, RegistryPreset,
+    RegistrySpec, RequestLimit, WindowSpec, WorldSpec,
 };
 
 /// Groups of settings that override a preset's groups field by field. Other settings replace the preset's setting as a
@@ -104,6 +104,24 @@ impl Checker<'_> {
         }
         self.windows(&path.key("windows"), &mut registry.windows);
         registry
+    }
+
+    /// Checks that there are regions for rates of blobs that each region has for itself.
+    pub(super) fn blob_scopes(&mut self, world: &WorldSpec) {
+        if !world.regions.is_empty() {
+            return;
+        }
+        for (at, registry) in world.all_registries().enumerate() {
+            let path = match at {
+                0 => Path::of("registry"),
+                other => Path::of("registries").index(other - 1).key("registry"),
+            };
+            if registry.per_blob_scope == BlobScope::Region {
+                let message = "without `regions` the scope has no effect";
+                let help = "name the regions of the clusters in `regions`, or remove the scope";
+                self.report(&path.key("perBlobScope"), message, help);
+            }
+        }
     }
 
     /// Checks the rate of a warm connection at `path`. If it is not set, it is at least the rate of a cold connection.

@@ -76,6 +76,7 @@ impl Checker<'_> {
             release: kind,
             faults,
         };
+        self.blob_scopes(&world);
         CheckedWorld {
             world: Arc::new(world),
             groups: Arc::new(groups),

@@ -103,6 +103,27 @@ fn a_stated_range_is_not_stretched_to_the_experiments_own_value() {
 }
 
 #[test]
+fn a_scope_of_blobs_without_a_rate_or_without_regions_is_an_error() {
+    for (registry, message) in [
+        (
+            "{perBlobScope: region}",
+            "without `perBlob` the scope has no effect",
+        ),
+        (
+            "{perBlob: 1 GB/s, perBlobScope: region}",
+            "without `regions` the scope has no effect",
+        ),
+    ] {
+        let found = problems(GROUP, &format!("registry: {registry}"));
+        assert!(found.iter().any(|line| line.contains(message)), "{found:?}");
+    }
+    let regions = "regions: [{name: south, bandwidth: 1 Gbit/s}]";
+    let fleet = "fleet: [{name: a, nodes: 2, region: south}]";
+    let more = format!("registry: {{perBlob: 1 GB/s, perBlobScope: region}}\n{regions}");
+    assert_eq!(problems(fleet, &more), [""; 0]);
+}
+
+#[test]
 fn the_delivery_network_of_a_preset_is_a_constant() {
     let known = "uncertainty: {known: [registry.cdn.cold]}";
     let with_preset = format!("registry: {{preset: ghcr}}\n{known}");
