@@ -175,8 +175,7 @@ fn worlds_with_one_limit() -> Vec<OneLimit> {
             limits: Limits {
                 // Six requests of each of 25 clusters: two for tokens, and the others for manifests and blobs.
                 fleet: "[{name: 'a-{01..25}', nodes: 1, downlink: 10000 Gbit/s, rtt: 0 ms}]",
-                registry: "{egress: unlimited, perConnection: unlimited, serviceTime: 4 s, workers: 1, tokens: false, \
-                           token: {serviceTime: 0 s}}",
+                registry: "{egress: unlimited, perConnection: unlimited, serviceTime: 4 s, workers: 1, tokens: false}",
                 ..NONE
             },
             resource: Resource::RegistryWorkers,
@@ -342,8 +341,7 @@ fn the_trials_are_the_same_on_any_number_of_threads() {
 /// A world with several limits of different sizes, in which no request is repeated.
 const SEVERAL: Limits = Limits {
     fleet: "[{name: 'a-{01..20}', nodes: 3, downlink: 60 Mbit/s, rtt: 0 ms, region: south}]",
-    registry: "{egress: 500 Mbit/s, perConnection: unlimited, serviceTime: 500 ms, workers: 1, tokens: false, \
-               token: {serviceTime: 0 s}}",
+    registry: "{egress: 500 Mbit/s, perConnection: unlimited, serviceTime: 500 ms, workers: 1, tokens: false}",
     node: "{nic: 100 Mbit/s, unpackRate: 20 MB/s, unpackSpread: 0, unpackPerLayer: 0 s, pullConstant: 0 s, \
            sandbox: 0 s, startOverhead: 0 s, startSpread: 0, disk: {class: emmc, rate: 25 MB/s, buffer: 1 MB}}",
     uncompressed: "2 GB",

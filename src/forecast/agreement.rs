@@ -10,7 +10,7 @@
 //! stuck targets as failed.
 
 use super::draws::{DrawEnd, DrawGroup, DrawnRollout, PaceDraw, effective};
-use super::pace::{Difference, EvenShares, planned};
+use super::pace::{Difference, EvenShares, planned, rare_ratio};
 use crate::engine::{EntityKey, Streams};
 use crate::sim::{PlannedRest, RolloutSoFar, SeenState};
 use crate::stats::{ordered, quantile_of_sorted, sample_sd, smooth_quantile};
@@ -54,6 +54,8 @@ pub(super) struct LearntRollout {
     pub(super) difference: Difference,
     /// The ends of the draws if stuck targets stay away. Empty if no target is stuck.
     pub(super) without_stuck: Vec<DrawEnd>,
+    /// The draws of all groups before learning.
+    prior: Vec<PaceDraw>,
     /// The ends in seconds as learnt, without the uncertainty that the check of the updates adds.
     pub(super) unchecked_s: Vec<f64>,
     /// The ends of the interval of each group by itself.
@@ -74,6 +76,7 @@ impl DrawnRollout<'_> {
             effective: 0.0,
             difference: Difference::default(),
             without_stuck: Vec::new(),
+            prior: Vec::new(),
             unchecked_s: Vec::new(),
             of_groups: Vec::new(),
             disagreement: 1.0,
@@ -95,6 +98,8 @@ impl DrawnRollout<'_> {
                 break;
             }
         }
+        // A group has few draws, and those of one seed are the same for every rollout. All together scatter less.
+        learnt.difference.stated = rare_ratio(self.stated, &learnt.prior);
         Ok(learnt)
     }
 
@@ -121,6 +126,7 @@ impl DrawnRollout<'_> {
         run_done: &(impl Fn() + Sync),
     ) -> Result<(), StudyError> {
         learnt.effective += effective(&group.learnt);
+        learnt.prior.extend(group.prior);
         let mut draws = group.learnt;
         // Rests are spread evenly over neighbouring draws, so draws with similar runs are neighbours.
         draws.sort_by(|a, b| a.end.done_s.total_cmp(&b.end.done_s));

@@ -103,7 +103,7 @@ impl Difference {
             MeanError::OfLearning
         };
         Self {
-            stated: of_values.and_then(|ratio| rare(ratio, &group.prior)),
+            stated: rare_ratio(stated, &group.prior),
             unlearnt: unusual_ratio(&group.learnt),
             mean,
             expected_failures: unusual_failures(&group.prior, seen),
@@ -121,6 +121,11 @@ impl Difference {
             MeanError::OfLearning => LEARNING_ERROR * deviation,
         }
     }
+}
+
+/// Returns the ratio to the experiment's own values, if it is unusual and rare among the draws before learning.
+pub(super) fn rare_ratio(stated: Option<PaceRatio>, prior: &[PaceDraw]) -> Option<RareRatio> {
+    rare(stated?.unusual()?, prior)
 }
 
 /// Returns the ratio to the experiment's values, if nearly all draws before learning are on one side of the observed

@@ -146,7 +146,9 @@ impl Checker<'_> {
     }
 
     fn pieces(&mut self, path: &Path, defaults: PiecesSpec) -> PiecesSpec {
-        let pieces = self.over(path, defaults, &[]);
+        let by_card = defaults.seeds_have_node_cards;
+        let mut pieces = self.over(path, defaults, &[]);
+        pieces.seeds_have_node_cards = by_card && !self.is_set(&path.key("seedOut"));
         if pieces.connections < 2 {
             let help = "with fewer, a piece would pass along a single chain of peers";
             self.report(&path.key("connections"), "must be at least 2", help);

@@ -1,4 +1,5 @@
-//! Settings without an effect: entries of `uncertainty`, and paths of a sweep, that nothing in the experiment reads.
+//! Settings without an effect: entries of `uncertainty`, and paths of a sweep, that nothing in the experiment reads,
+//! and settings that another one turns off ([`super::turned_off`]).
 //!
 //! A constant may have no effect because the experiment does not use it, or because every cluster, registry or
 //! strategy has its own value instead. There are many such reasons, so they are found by trying: the experiment is
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 
 use super::constants::Level;
 use super::loader::{Loader, Purpose};
+use super::turned_off::turned_off;
 use super::uncertainty::StatedConstant;
 use super::{Experiment, Scenario, Variant};
 use crate::document::path::{Path, Step};
@@ -30,6 +32,11 @@ impl Loader {
                     format!("`{path}` has no effect: all its values are the same experiment");
                 let help = "remove it from the sweep, or remove the settings that override it";
                 problems.push(self.effect_problem(&Path::of("sweep").key(&path), message, help));
+            }
+        }
+        if self.set.is_empty() {
+            for off in turned_off(&self.tree, &self.whole_worlds) {
+                problems.push(self.effect_problem(&off.path, off.message, off.help));
             }
         }
         let Some(uncertainty) = &experiment.uncertainty else {

@@ -28,7 +28,7 @@ use crate::document::tree::{self, Node};
 use crate::document::wording::Wording;
 use crate::products::fields::read_file;
 use crate::products::{self, Configuration, ProductEntry, Strategy, StrategyChoice};
-use crate::world::AgentSpec;
+use crate::world::{AgentSpec, WorldSpec};
 
 /// The name of the file in an experiment's folder.
 pub(super) const FILE: &str = "experiment.yaml";
@@ -67,6 +67,8 @@ pub(super) struct Loader {
     pub(super) levels: Vec<(usize, Level)>,
     /// Ranges of constants that the user has set.
     pub(super) ranges: StatedRanges,
+    /// The worlds of the file and of all points of its sweep, with their whole fleets.
+    pub(super) whole_worlds: Vec<Arc<WorldSpec>>,
 }
 
 /// A part of a product's file that was copied into the experiment.
@@ -195,6 +197,7 @@ impl Loader {
             targeted: TargetedWorlds::default(),
             levels: Vec::new(),
             ranges: StatedRanges::new(),
+            whole_worlds: Vec::new(),
         };
         loader.put_set_values();
         if purpose == Purpose::Plan {
@@ -377,6 +380,10 @@ impl Loader {
             grid.worlds.insert(Point::new(), world);
         }
         experiment.variants = self.variants(&mut grid, &strategies, experiment.plan.as_ref());
+        self.whole_worlds.clear();
+        for world in grid.worlds.values() {
+            self.whole_worlds.push(Arc::clone(&world.world));
+        }
         let axes = grid.axes;
         let is_search = self.purpose == Purpose::Plan;
         if is_search {

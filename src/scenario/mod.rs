@@ -34,6 +34,7 @@ mod sweep;
 mod targeted;
 #[cfg(test)]
 mod tests;
+mod turned_off;
 mod uncertainty;
 mod variants;
 mod vary;

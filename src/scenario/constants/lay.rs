@@ -127,6 +127,9 @@ impl<'f> FactorLevel<'f> {
         if at.needs == Path::of("inventory") {
             write_inventory_as_map(tree);
         }
+        if let Some(gaps) = places::gaps_of_site(tree, &at.path) {
+            tree.set(&places::owner(&at.path), &gaps, &node.at).ok()?;
+        }
         tree.set(&at.path, &changed, &node.at).ok()?;
         Some(LaidValue {
             constant,

@@ -69,7 +69,19 @@ pub(super) fn paths(tree: &Node, place: &str, strategy: &str) -> Vec<ConstantPat
 
 /// Returns whether the kind of site next to a setting determines the setting's default.
 fn is_of_site(tree: &Node, path: &Path) -> bool {
-    is_of_link(path) && tree.get(&owner(path).key("site")).is_some()
+    let is_link = is_of_link(path) && tree.get(&owner(path).key("site")).is_some();
+    is_link || gaps_of_site(tree, path).is_some()
+}
+
+/// Returns the gaps of the links of a kind of site, if `path` is a setting of gaps that are not written.
+pub(super) fn gaps_of_site(tree: &Node, path: &Path) -> Option<Node> {
+    let gaps = owner(path);
+    if gaps.last_key() != "gaps" || tree.get(&gaps).is_some() {
+        return None;
+    }
+    let site = tree.get(&owner(&gaps).key("site"))?;
+    let site: SiteKind = reader::read(site.clone()).value?;
+    Some(Node::of_value(&site.link().gaps?, &(0..0)))
 }
 
 /// Returns whether a kind of site determines the default of this setting.
@@ -81,7 +93,7 @@ fn is_of_link(path: &Path) -> bool {
 const LINK: [&str; 3] = ["downlink", "rtt", "loss"];
 
 /// Returns the path of the map that contains a setting.
-fn owner(path: &Path) -> Path {
+pub(super) fn owner(path: &Path) -> Path {
     Path(path.0[..path.0.len().saturating_sub(1)].to_vec())
 }
 
@@ -162,6 +174,9 @@ pub(super) fn unwritten(
     {
         return of_choice(preset, RegistryPreset::spec, &key);
     }
+    if let Some(gaps) = gaps_of_site(tree, path) {
+        return gaps.get(&Path::of(&key)).cloned();
+    }
     if let Some(network) = network_of_preset(tree, path) {
         return network.get(&Path::of(&key)).cloned();
     }
@@ -239,7 +254,7 @@ fn network_of_preset(tree: &Node, path: &Path) -> Option<Node> {
 
 /// Returns whether an unwritten setting has no value because of another one: connections have the rates of a content
 /// delivery network, registries without one have no rates of it, nodes without a disk have neither a disk rate nor a
-/// buffer, and some sites determine their cards.
+/// buffer, some sites determine their cards, and peers may have no time-outs.
 pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
     let owner = owner(path);
     let key = path.last_key();
@@ -253,6 +268,11 @@ pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
     }
     if owner == Path::of("node") && key == "nic" {
         return SiteCards::of(tree) == SiteCards::Mixed;
+    }
+    if owner.last_key() == "timeouts" {
+        return tree
+            .get(&owner)
+            .is_some_and(|timeouts| matches!(timeouts.value, Value::Null));
     }
     let network = owner.key("cdn");
     owner.last_key() == "registry"

@@ -823,11 +823,16 @@ fn an_image_may_come_from_another_registry() {
             "release:\n",
             "registries: [{name: hub}, {name: own, registry: {egress: 1 Gbit/s, cdn: {cold: 40 MB/s}}}]\nrelease:\n",
         )
-        .replace("{name: shop, manifest", "{name: shop, registry: own, manifest");
+        .replace(
+            "images: [{name: shop, manifest",
+            "images: [{name: side, registry: hub, manifest: shop-v1.json}, {name: shop, registry: own, manifest",
+        )
+        .replace("workloads: [", "workloads: [{kind: DaemonSet, image: side}, ");
     let experiment = load_text(&text).unwrap_or_else(|error| panic!("{}", error.render(false)));
     let world = &experiment.variants[0].scenario.world;
     assert_eq!(
-        world.images[0].registry, 2,
+        [world.images[0].registry, world.images[1].registry],
+        [1, 2],
         "the one without a name is the first"
     );
     assert_eq!(world.registry_at(2).egress, BytesPerSec::from_gbit(1.0));

@@ -8,6 +8,7 @@ mod refused;
 mod set;
 mod snippets;
 mod sweeps;
+mod turned_off;
 mod varied;
 
 use std::any::Any;

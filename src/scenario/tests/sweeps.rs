@@ -201,7 +201,8 @@ fn a_sweep_reaches_into_products_files_by_number_and_by_name() {
         .split("strategies:")
         .next()
         .expect("a head")
-        .replace("  - {name: \"dc-", "  - {region: a, name: \"dc-");
+        .replace("  - {name: \"dc-", "  - {region: a, name: \"dc-")
+        .replace("  - {name: \"store-", "  - {region: b, name: \"store-");
     let load = |strategy: &str, sweep: &str| {
         let text = format!(
             "{head}regions: [{{name: a, bandwidth: 1 Gbit/s}}, {{name: b, bandwidth: 2 Gbit/s}}]\n\

@@ -318,9 +318,11 @@ fn outcomes(
     world: World,
     numbers: std::ops::Range<u32>,
 ) -> Outcomes {
-    let (_folder, varied) = loaded(&text(product, fleet, 1.0, ""), None);
     let mut found = Outcomes::default();
     for number in numbers {
+        // Every rollout is compared with draws of its own.
+        let seed = Some(u64::from(number));
+        let (_folder, varied) = loaded(&text(product, fleet, 1.0, ""), seed);
         let run = rollout(product, fleet, world, number);
         found.rollouts += 1;
         let Some(record) = answer(product, world, (number, &run), &varied, DRAWS) else {
@@ -332,8 +334,11 @@ fn outcomes(
         found.widened += u32::from(is_widened(&record));
         found.marked += u32::from(says_a_difference(&record) || is_widened(&record));
         println!(
-            "  {product:?} {world:?} {number}: said {}, widening {:?}, disagreement {}, draws {}",
-            says_a_difference(&record),
+            "  {product:?} {world:?} {number}: rare {}, unlearnt {}, failures {}, widening {:?}, \
+             disagreement {}, draws {}",
+            record.update_ratio.is_some(),
+            record.unlearnt_ratio.is_some(),
+            record.expected_failures.is_some(),
             record.widening,
             record.disagreement,
             record.draws
@@ -374,7 +379,7 @@ fn is_selected(variable: &str, text: &str) -> bool {
 )]
 fn forecasts_cover_the_end_or_say_that_the_world_differs() {
     let is_long = std::env::var_os("FORECAST_EVIDENCE").is_some();
-    let (matching, differing) = if is_long { (24, 4) } else { (1, 1) };
+    let (matching, differing) = if is_long { (24, 5) } else { (1, 1) };
     let fleet = if is_long { LARGE } else { SMALL };
     let mut in_matching = Outcomes::default();
     let mut in_differing = Outcomes::default();
@@ -385,7 +390,8 @@ fn forecasts_cover_the_end_or_say_that_the_world_differs() {
             continue;
         }
         if is_selected("FORECAST_WORLD", "Matching") {
-            let found = outcomes(product, fleet, World::Matching, 200..200 + matching);
+            let first = 2000 + 100 * at as u32;
+            let found = outcomes(product, fleet, World::Matching, first..first + matching);
             in_matching += found;
             table.add(World::Matching.kind(), found);
             by_product.add(&format!("{product:?}"), found);
@@ -394,7 +400,7 @@ fn forecasts_cover_the_end_or_say_that_the_world_differs() {
             // The quick form tries each kind of world with one product.
             let is_tried = (is_long || kind % ALL.len() == at) && exists(product, world);
             if is_tried && is_selected("FORECAST_WORLD", &format!("{world:?}")) {
-                let first = 300 + 10 * kind as u32;
+                let first = 3000 + 100 * at as u32 + 10 * kind as u32;
                 let found = outcomes(product, fleet, world, first..first + differing);
                 in_differing += found;
                 table.add(world.kind(), found);

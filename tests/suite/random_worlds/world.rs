@@ -441,6 +441,7 @@ fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> Di
             effectiveness: Share::new(dist::unit(&mut luck.0)),
             announce: SimDuration::from_millis(u64::from(luck.number(0, 100))),
             timeouts: None,
+            seeds_have_node_cards: luck.chance(0.3),
         }),
     };
     let lazy = luck.chance(0.15).then(|| LazySpec {

@@ -4,9 +4,14 @@
 //! blobs, and the seeds of the cluster. All downloads of a crowd share one link, whose capacity is the second term of
 //! the fluid equation (see `pieces`). A node that has a whole blob of the crowd counts fully, a node that only
 //! downloads counts by the effectiveness, and no node counts twice, because its blobs share its network card.
+//!
+//! A crowd of several blobs counts a whole blob only while some node downloads it. Layers that everybody has already
+//! give nobody something to send.
+//!
+//! Left out: a node that has one blob whole and downloads another one. It counts fully for both together, although it
+//! can send only parts of the other one.
 
 use crate::flow::{LinkId, Network};
-use crate::world::distribution::method::MemberChange;
 use fleetsim_units::{BytesPerSec, Share, SimTime};
 
 /// The number of a crowd's blobs that one node has or downloads.
@@ -14,6 +19,19 @@ use fleetsim_units::{BytesPerSec, Share, SimTime};
 struct Holding {
     downloading: u16,
     complete: u16,
+}
+
+/// A change of one blob of a node, as a crowd counts it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum CrowdChange {
+    /// A download begins.
+    Downloads,
+    /// A download ends, complete or not.
+    EndsDownload,
+    /// The node has a whole blob that it can send.
+    Serves,
+    /// The node's whole blob is asked for no longer.
+    StopsServing,
 }
 
 /// The part that a node has in a crowd.
@@ -35,14 +53,12 @@ impl Holding {
         }
     }
 
-    fn apply(&mut self, change: MemberChange) {
+    const fn apply(&mut self, change: CrowdChange) {
         match change {
-            MemberChange::Joins => self.downloading += 1,
-            MemberChange::Completes => {
-                self.downloading -= 1;
-                self.complete += 1;
-            }
-            MemberChange::Leaves => self.downloading -= 1,
+            CrowdChange::Downloads => self.downloading += 1,
+            CrowdChange::EndsDownload => self.downloading -= 1,
+            CrowdChange::Serves => self.complete += 1,
+            CrowdChange::StopsServing => self.complete -= 1,
         }
     }
 }
@@ -68,12 +84,16 @@ pub(super) struct Crowd {
     /// The link that the downloads share.
     pub link: LinkId,
     holdings: Vec<Holding>,
+    /// Number of downloads that are in progress.
+    downloads: u32,
     /// Number of nodes that have or download a blob.
     nodes: u32,
     /// The sum of the rates of nodes that only download.
     downloading_out: u64,
     /// The sum of the rates of nodes with a whole blob.
     complete_out: u64,
+    /// The capacity of the link, in bytes per second.
+    upload: f64,
 }
 
 impl Crowd {
@@ -82,9 +102,11 @@ impl Crowd {
         Self {
             link: network.add_link(None, BytesPerSec::new(terms.seeds)),
             holdings: vec![Holding::default(); cluster_nodes],
+            downloads: 0,
             nodes: 0,
             downloading_out: 0,
             complete_out: 0,
+            upload: terms.seeds,
         }
     }
 
@@ -93,21 +115,26 @@ impl Crowd {
         self.nodes
     }
 
-    /// Records a change of one blob of a node.
-    pub(super) fn change(
-        &mut self,
-        node: PeerNode,
-        change: MemberChange,
-        terms: UploadTerms,
-        now: SimTime,
-        network: &mut Network,
-    ) {
+    /// Returns whether any node downloads a blob.
+    pub(super) const fn is_active(&self) -> bool {
+        self.downloads > 0
+    }
+
+    /// Returns whether a node has a whole blob.
+    pub(super) fn is_complete(&self, node: usize) -> bool {
+        self.holdings[node].complete > 0
+    }
+
+    /// Records a change of one blob of a node. The capacity stays until [`Crowd::update`].
+    pub(super) fn change(&mut self, node: PeerNode, change: CrowdChange) {
+        match change {
+            CrowdChange::Downloads => self.downloads += 1,
+            CrowdChange::EndsDownload => self.downloads -= 1,
+            CrowdChange::Serves | CrowdChange::StopsServing => {}
+        }
         let before = self.holdings[node.at].standing();
         self.holdings[node.at].apply(change);
         let after = self.holdings[node.at].standing();
-        if before == after {
-            return;
-        }
         match before {
             Standing::Absent => self.nodes += 1,
             Standing::Downloading => self.downloading_out -= node.out,
@@ -118,8 +145,16 @@ impl Crowd {
             Standing::Downloading => self.downloading_out += node.out,
             Standing::Complete => self.complete_out += node.out,
         }
+    }
+
+    /// Sets the capacity of the link to what the machines can send.
+    pub(super) fn update(&mut self, terms: UploadTerms, now: SimTime, network: &mut Network) {
         let incomplete = terms.effectiveness.get() * self.downloading_out as f64;
         let upload = incomplete + self.complete_out as f64 + terms.seeds;
+        if upload.to_bits() == self.upload.to_bits() {
+            return;
+        }
+        self.upload = upload;
         network.set_capacity(now, self.link, BytesPerSec::new(upload));
     }
 }

@@ -32,7 +32,7 @@
 
 use crate::flow::{LinkId, Network};
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
-use crate::world::distribution::crowd::{Crowd, PeerNode, UploadTerms};
+use crate::world::distribution::crowd::{Crowd, CrowdChange, PeerNode, UploadTerms};
 use crate::world::distribution::method::{
     DistributionMethod, FirstLeg, MemberChange, RouteQuery, SwarmMembership,
 };
@@ -49,6 +49,7 @@ struct ClusterSwarms {
     /// The index of the cluster's first node, and the number of its nodes.
     first_node: usize,
     nodes: usize,
+    terms: UploadTerms,
     /// The link over which one copy of every blob reaches the seeds, as slowly as it can leave them.
     copy: LinkId,
     /// Everything that the cluster's nodes download.
@@ -83,7 +84,6 @@ pub(super) struct PeerCards {
 #[derive(Debug)]
 pub(super) struct Pieces {
     spec: PiecesSpec,
-    terms: UploadTerms,
     stores: Vec<CacheStore>,
     clusters: Vec<ClusterSwarms>,
     /// For each blob, the only image that has it. `None`: several images have it, or there is only one image.
@@ -99,11 +99,6 @@ impl Pieces {
         links: &Links,
         network: &mut Network,
     ) -> Self {
-        let seeds = spec.seed_out.get() * f64::from(spec.seeds);
-        let terms = UploadTerms {
-            seeds,
-            effectiveness: spec.effectiveness,
-        };
         let mut clusters = Vec::new();
         let mut stores = Vec::new();
         let mut first_node = 0;
@@ -111,10 +106,13 @@ impl Pieces {
             let id = ClusterId::at(cluster);
             let rest = &links.nodes[first_node..];
             let nodes = rest.iter().take_while(|&&(of, _)| of == id).count();
+            let card = rest.first().map(|&(_, card)| network.capacity(card));
+            let terms = upload_terms(spec, card);
             clusters.push(ClusterSwarms {
                 first_node,
                 nodes,
-                copy: network.add_link(Some(links.downlink(id)), BytesPerSec::new(seeds)),
+                terms,
+                copy: network.add_link(Some(links.downlink(id)), BytesPerSec::new(terms.seeds)),
                 all: Crowd::new(nodes, terms, network),
                 images: none_of(catalog.specified()),
                 blobs: none_of(catalog.blobs),
@@ -130,7 +128,6 @@ impl Pieces {
         }
         Self {
             spec: spec.clone(),
-            terms,
             stores,
             clusters,
             image_of: catalog.only_image_of_blobs(),
@@ -138,27 +135,91 @@ impl Pieces {
         }
     }
 
-    /// Returns the crowds that a node's download of a blob belongs to: the cluster's, the image's and the blob's.
+    /// Returns the crowds that a node's download of a blob belongs to.
     fn crowds<'s>(
         &'s mut self,
         store: StoreId,
         blob: u16,
         network: &mut Network,
-    ) -> [Option<&'s mut Crowd>; 3] {
+    ) -> CrowdsOfBlob<'s> {
         let cluster = &mut self.clusters[store.index()];
+        let terms = cluster.terms;
         let image = self.image_of[usize::from(blob)].map(|image| {
-            ClusterSwarms::crowd(
-                &mut cluster.images,
-                image,
-                cluster.nodes,
-                self.terms,
-                network,
-            )
+            ClusterSwarms::crowd(&mut cluster.images, image, cluster.nodes, terms, network)
         });
-        let of_blob =
-            ClusterSwarms::crowd(&mut cluster.blobs, blob, cluster.nodes, self.terms, network);
-        let all = &mut cluster.all;
-        [Some(all), image, Some(of_blob)]
+        let of_blob = ClusterSwarms::crowd(&mut cluster.blobs, blob, cluster.nodes, terms, network);
+        CrowdsOfBlob {
+            all: &mut cluster.all,
+            image,
+            of_blob,
+        }
+    }
+
+    /// Records that nodes begin or cease to ask for a blob. The nodes that have it whole serve the crowds of several
+    /// blobs only in between.
+    fn ask_for(&mut self, store: StoreId, blob: u16, is_active: bool, network: &mut Network) {
+        let service = if is_active {
+            CrowdChange::Serves
+        } else {
+            CrowdChange::StopsServing
+        };
+        for at in 0..self.clusters[store.index()].nodes {
+            let peer = self.peer(store, at);
+            let mut crowds = self.crowds(store, blob, network);
+            if crowds.of_blob.is_complete(at) {
+                crowds.change_several(peer, service);
+            }
+        }
+    }
+
+    /// Returns a node of a store's cluster.
+    fn peer(&self, store: StoreId, at: usize) -> PeerNode {
+        let first = self.clusters[store.index()].first_node;
+        PeerNode {
+            at,
+            out: self.cards.out[first + at],
+        }
+    }
+}
+
+/// The crowds that the downloads of a blob belong to.
+struct CrowdsOfBlob<'s> {
+    /// The cluster's.
+    all: &'s mut Crowd,
+    /// That of the only image that has the blob.
+    image: Option<&'s mut Crowd>,
+    /// The blob's own.
+    of_blob: &'s mut Crowd,
+}
+
+impl CrowdsOfBlob<'_> {
+    /// Records a change in the crowds of several blobs.
+    fn change_several(&mut self, node: PeerNode, change: CrowdChange) {
+        self.all.change(node, change);
+        if let Some(image) = &mut self.image {
+            image.change(node, change);
+        }
+    }
+
+    /// Sets the capacities of all links.
+    fn update(&mut self, terms: UploadTerms, now: SimTime, network: &mut Network) {
+        self.all.update(terms, now, network);
+        if let Some(image) = &mut self.image {
+            image.update(terms, now, network);
+        }
+        self.of_blob.update(terms, now, network);
+    }
+}
+
+/// Returns what the seeds of a cluster can send. `card`: the rate of its nodes' network cards.
+fn upload_terms(spec: &PiecesSpec, card: Option<BytesPerSec>) -> UploadTerms {
+    let mut out = spec.seed_out.get();
+    if let Some(card) = card.filter(|_| spec.seeds_have_node_cards) {
+        out = out.min(card.get());
+    }
+    UploadTerms {
+        seeds: out * f64::from(spec.seeds),
+        effectiveness: spec.effectiveness,
     }
 }
 
@@ -209,9 +270,10 @@ impl DistributionMethod for Pieces {
             unreachable!("{source:?} is no swarm");
         };
         let mut links = Vec::with_capacity(4);
-        for crowd in self.crowds(store, blob, network).into_iter().flatten() {
-            links.push(crowd.link);
-        }
+        let crowds = self.crowds(store, blob, network);
+        links.push(crowds.all.link);
+        links.extend(crowds.image.map(|image| image.link));
+        links.push(crowds.of_blob.link);
         links.push(self.cards.inlets[node.index()]);
         Leg {
             links,
@@ -257,15 +319,29 @@ impl DistributionMethod for Pieces {
         now: SimTime,
         network: &mut Network,
     ) {
-        let node = PeerNode {
-            at: of.node.index() - self.clusters[of.store.index()].first_node,
-            out: self.cards.out[of.node.index()],
+        let at = of.node.index() - self.clusters[of.store.index()].first_node;
+        let node = self.peer(of.store, at);
+        let terms = self.clusters[of.store.index()].terms;
+        let mut crowds = self.crowds(of.store, of.blob, network);
+        let was_active = crowds.of_blob.is_active();
+        let download = match change {
+            MemberChange::Joins => CrowdChange::Downloads,
+            MemberChange::Completes | MemberChange::Leaves => CrowdChange::EndsDownload,
         };
-        let terms = self.terms;
-        let crowds = self.crowds(of.store, of.blob, network);
-        for crowd in crowds.into_iter().flatten() {
-            crowd.change(node, change, terms, now, network);
+        crowds.of_blob.change(node, download);
+        crowds.change_several(node, download);
+        let is_active = crowds.of_blob.is_active();
+        if was_active != is_active {
+            self.ask_for(of.store, of.blob, is_active, network);
         }
+        let mut crowds = self.crowds(of.store, of.blob, network);
+        if change == MemberChange::Completes {
+            crowds.of_blob.change(node, CrowdChange::Serves);
+            if is_active {
+                crowds.change_several(node, CrowdChange::Serves);
+            }
+        }
+        crowds.update(terms, now, network);
     }
 
     fn timeouts(&self) -> Option<PeerTimeouts> {

@@ -212,6 +212,9 @@ pub struct PiecesSpec {
     pub announce: SimDuration,
     /// Time-outs that delay nodes. Dragonfly: none.
     pub timeouts: Option<PeerTimeouts>,
+    /// Whether the card of a cluster's nodes also limits its seeds: Dragonfly's default for `seedOut` is that card.
+    #[serde(skip)]
+    pub seeds_have_node_cards: bool,
 }
 
 /// Time-outs of connections between peers. Before a node has its last piece, each attempt to connect may fail, which
@@ -248,6 +251,7 @@ impl Default for PiecesSpec {
             effectiveness: default::EFFECTIVENESS,
             announce: default::ANNOUNCE,
             timeouts: Some(PeerTimeouts::default()),
+            seeds_have_node_cards: false,
         }
     }
 }
@@ -262,6 +266,7 @@ impl PiecesSpec {
             peer_in: nic,
             connections: default::DRAGONFLY_PARENTS,
             timeouts: None,
+            seeds_have_node_cards: true,
             ..Self::default()
         }
     }

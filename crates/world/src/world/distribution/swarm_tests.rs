@@ -29,6 +29,7 @@ fn slow_senders(seeds: u32) -> PiecesSpec {
         effectiveness: Share::ALL,
         announce: SimDuration::ZERO,
         timeouts: None,
+        seeds_have_node_cards: false,
     }
 }
 
@@ -99,6 +100,25 @@ fn layers_share_what_the_nodes_can_send() {
         let took = ready_s(&play(&world, 1, WEEK));
         // Ten copies of 4 GB leave a seed of 100 MB/s and ten nodes of 10 MB/s.
         assert!((took - 200.0).abs() < 0.01, "{layers} layers: {took} s");
+    }
+}
+
+/// Nodes that cannot help while they download, and no node that is ahead of the others. Ten copies of 4 GB leave the
+/// seed, however many layers a node downloads at the same time, although all nodes have the first ones already.
+#[test]
+fn layers_that_all_nodes_have_give_them_nothing_to_send() {
+    for slots in 1..=3 {
+        for layers in [1, 4, 8] {
+            let mut swarm = slow_senders(1);
+            swarm.effectiveness = Share::NONE;
+            let mut world = world(10, &[four_gigabytes(layers)], swarm);
+            world.node.runtime.download_slots = slots;
+            let took = ready_s(&play(&world, 1, WEEK));
+            assert!(
+                (took - 4000.0).abs() < 0.1,
+                "{layers} layers over {slots} slots: {took} s"
+            );
+        }
     }
 }
 

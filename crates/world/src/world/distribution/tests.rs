@@ -472,6 +472,7 @@ fn pieces() -> PiecesSpec {
         effectiveness: Share::new(1.0),
         announce: SimDuration::ZERO,
         timeouts: None,
+        seeds_have_node_cards: false,
     }
 }
 

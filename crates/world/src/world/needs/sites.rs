@@ -196,11 +196,15 @@ impl SiteView<'_> {
         if matches!(self.world.distribution.kind, DistributionKind::Cells(_)) {
             return None;
         }
-        let own = self.world.clusters[self.at].nic;
-        let rate = own.unwrap_or_else(|| self.world.node.nic.typical());
         let bytes = total_bytes(self.blobs);
         let name = self.named("network card of a node of");
-        over_link(name, bytes, rate, self.data_share())
+        over_link(name, bytes, self.card_rate(), self.data_share())
+    }
+
+    /// Returns the rate of the network card of each node.
+    fn card_rate(&self) -> BytesPerSec {
+        let own = self.world.clusters[self.at].nic;
+        own.unwrap_or_else(|| self.world.node.nic.typical())
     }
 
     /// Returns the need of the bytes that a node receives from its peers.
@@ -217,7 +221,11 @@ impl SiteView<'_> {
         let DistributionKind::Pieces(pieces) = &self.world.distribution.kind else {
             return None;
         };
-        let rate = BytesPerSec::new(pieces.seed_out.get() * f64::from(pieces.seeds));
+        let mut out = pieces.seed_out.get();
+        if pieces.seeds_have_node_cards {
+            out = out.min(self.card_rate().get() * self.data_share());
+        }
+        let rate = BytesPerSec::new(out * f64::from(pieces.seeds));
         over_link(self.named("seeds of"), self.layer_bytes(), rate, 1.0)
     }
 
