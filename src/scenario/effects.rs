@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use super::constants::Level;
 use super::loader::{Loader, Purpose};
 use super::turned_off::turned_off;
-use super::uncertainty::StatedConstant;
 use super::{Experiment, Scenario, Variant};
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
@@ -46,7 +45,7 @@ impl Loader {
             return problems;
         }
         for stated in &uncertainty.stated {
-            if !self.has_effect(stated, experiment) {
+            if !self.has_effect(stated.factor, experiment) {
                 let name = &stated.name;
                 let message =
                     format!("`{name}` has no effect: no other value of it changes this experiment");
@@ -67,11 +66,11 @@ impl Loader {
         self.set.is_empty() || sets_section
     }
 
-    /// Returns whether another value of a constant changes a scenario.
-    fn has_effect(&self, stated: &StatedConstant, experiment: &Experiment) -> bool {
+    /// Returns whether another value of a constant changes a scenario. `factor`: its index among all factors.
+    pub(super) fn has_effect(&self, factor: usize, experiment: &Experiment) -> bool {
         for end in [1.0, -1.0] {
             let mut other = self.clone();
-            other.levels = vec![(stated.factor, Level::Toward(end))];
+            other.levels = vec![(factor, Level::Toward(end))];
             if let Some(uncertainty) = &experiment.uncertainty {
                 other.ranges = uncertainty.ranges.clone();
             }

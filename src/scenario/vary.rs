@@ -195,7 +195,15 @@ impl VariedExperiment {
                 all.extend(self.varied(at, &trees));
             }
         }
+        all.retain(|constant| self.is_read(constant));
         all
+    }
+
+    /// Returns whether the experiment reads a constant. Rows of an inventory may all have their own value, so that
+    /// nothing reads its default.
+    fn is_read(&self, constant: &VariedConstant) -> bool {
+        !constant.own_name.starts_with("inventory.")
+            || self.loader.has_effect(constant.factor, &self.base)
     }
 
     /// Returns a factor with its values in the variants. `None`: it has no range in any variant.

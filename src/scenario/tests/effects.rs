@@ -54,6 +54,23 @@ fn a_range_may_name_any_place_of_a_constant() {
     }
 }
 
+/// A constant whose range would be an error is none of the constants that the experiment uses.
+#[test]
+fn a_default_that_every_row_of_a_table_replaces_is_not_listed() {
+    let folder = folder();
+    let file = folder.path().join("experiment.yaml");
+    let table = "name,downlink\na,50 Mbit/s\nb,20 Mbit/s\n";
+    fs::write(folder.path().join("table.csv"), table).expect("written");
+    fs::write(&file, experiment("inventory: {file: table.csv}", "")).expect("written");
+    let varied = VariedExperiment::load(&file, &Overrides::default()).expect("valid");
+    let is_listed = |name: &str| {
+        let mut constants = varied.constants().iter();
+        constants.any(|constant| constant.is_named(name))
+    };
+    assert!(!is_listed("inventory.default.downlink"));
+    assert!(is_listed("inventory.default.rtt"));
+}
+
 #[test]
 fn a_range_or_a_known_constant_that_nothing_reads_is_an_error() {
     let help = "remove this entry or the settings that override it";

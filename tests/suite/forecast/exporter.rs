@@ -84,11 +84,21 @@ impl Exported {
                 }
             })
             .collect();
+        let agents = |kind| ("clusters.json", agents(kind, run, now).to_string());
         match self {
-            Self::Fleet => vec![("status.json", fleet(&targets).to_string())],
+            Self::Fleet => vec![
+                agents(AgentObject::FleetCluster),
+                ("status.json", fleet(&targets).to_string()),
+            ],
             Self::ArgoCd => vec![("status.json", application_set(&targets).to_string())],
-            Self::KubeFleet => vec![("status.json", staged_run(&targets).to_string())],
-            Self::KubeFleetRolling => vec![("status.json", bindings(&targets).to_string())],
+            Self::KubeFleet => vec![
+                agents(AgentObject::MemberCluster),
+                ("status.json", staged_run(&targets).to_string()),
+            ],
+            Self::KubeFleetRolling => vec![
+                agents(AgentObject::MemberCluster),
+                ("status.json", bindings(&targets).to_string()),
+            ],
             Self::CloudFoundry => {
                 vec![
                     ("deployment.json", deployment(now).to_string()),
@@ -97,6 +107,52 @@ impl Exported {
             }
         }
     }
+}
+
+/// How long a cluster that is offline at the release has been so, in seconds: as long as it stays offline in the worlds
+/// with offline clusters. An outage that is met at a random time has lasted as long as it will last, on average.
+const OFFLINE_BEFORE_S: f64 = 3600.0;
+
+/// When an offline cluster is back, in seconds from the release.
+const OFFLINE_UNTIL_S: f64 = 3600.0;
+
+/// The object with the last sign of life of a cluster's agent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum AgentObject {
+    FleetCluster,
+    MemberCluster,
+}
+
+impl AgentObject {
+    /// The time between two signs of life, in seconds: the product's default.
+    const fn period_s(self) -> f64 {
+        match self {
+            Self::FleetCluster => 900.0,
+            Self::MemberCluster => 60.0,
+        }
+    }
+}
+
+/// The clusters with the last signs of life of their agents.
+fn agents(kind: AgentObject, run: &RunRecord, now: f64) -> Value {
+    let mut items = Vec::new();
+    for row in &run.clusters {
+        let is_silent = row.offline && now < OFFLINE_UNTIL_S;
+        let heard = if is_silent {
+            time(-OFFLINE_BEFORE_S)
+        } else {
+            time((now / kind.period_s()).floor() * kind.period_s())
+        };
+        let metadata = json!({"name": row.cluster, "namespace": "fleet-default"});
+        items.push(match kind {
+            AgentObject::FleetCluster => json!({"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Cluster",
+                "metadata": metadata, "status": {"agent": {"lastSeen": heard}}}),
+            AgentObject::MemberCluster => json!({"apiVersion": "cluster.kubernetes-fleet.io/v1beta1",
+                "kind": "MemberCluster", "metadata": {"name": row.cluster},
+                "status": {"agentStatus": [{"type": "MemberAgent", "lastReceivedHeartbeat": heard}]}}),
+        });
+    }
+    json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
 fn fleet(targets: &[Shown<'_>]) -> Value {

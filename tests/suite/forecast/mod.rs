@@ -385,7 +385,7 @@ fn a_watched_export_is_read_when_it_changes_and_ctrl_c_ends_the_program() {
     };
     wait_for(&shown, "Load to come: ");
     let now = cut(&run, 0.6);
-    let whole = Exported::Fleet.export(&run, now).remove(0).1;
+    let (_, whole) = Exported::Fleet.export(&run, now).remove(1);
     let ready = run
         .clusters
         .iter()
@@ -871,7 +871,7 @@ fn the_page_shows_what_the_program_prints() {
     let folder = root().join("examples/forecast");
     let experiment = loaded(&folder);
     let run = sim::run(&experiment.variants[0], 7, 0).expect("no process");
-    let (_, status) = Exported::Fleet.export(&run, cut(&run, 0.6)).remove(0);
+    let (_, status) = Exported::Fleet.export(&run, cut(&run, 0.6)).remove(1);
     let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
     let status = format!("{status:#}\n");
     let page = root().join("docs/forecast.md");

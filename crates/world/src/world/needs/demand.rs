@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::content::{ClusterNodes, ReleaseContent};
+use super::content::{ClusterNodes, NeededBlob, ReleaseContent};
 use crate::world::distribution::spec::{CachePlace, DistributionKind};
 use crate::world::registry::spec::ClientScope;
 use crate::world::spec::WorldSpec;
@@ -70,6 +70,20 @@ impl RegistryDemand {
         }
     }
 
+    /// Adds the copies of a blob that a cluster fetches.
+    fn add_blob(&mut self, layer: LayerDemand, fetched: FetchedBlob) {
+        self.bytes += fetched.bytes;
+        if fetched.is_whole {
+            self.count(RequestCounts {
+                blobs: u64::from(fetched.copies),
+                ..RequestCounts::default()
+            });
+        }
+        if fetched.is_at_rate_of_blob {
+            *self.layers.entry(layer).or_default() += fetched.bytes;
+        }
+    }
+
     /// Returns the number of requests of a kind, of those clients that share a limit and have most.
     pub(super) fn most(&self, scope: ClientScope, of_kind: impl Fn(RequestCounts) -> u64) -> u64 {
         let mut most = 0;
@@ -83,6 +97,28 @@ impl RegistryDemand {
             });
         }
         most
+    }
+}
+
+/// Copies of a blob that a cluster fetches from a registry.
+#[derive(Clone, Copy, Debug)]
+struct FetchedBlob {
+    copies: u32,
+    bytes: f64,
+    /// One request fetches a copy. A lazily pulled layer is read in parts.
+    is_whole: bool,
+    /// The rate of a blob limits the copies. It does not limit configs and reads on demand.
+    is_at_rate_of_blob: bool,
+}
+
+impl FetchedBlob {
+    fn of(blob: &NeededBlob, copies: u32, is_lazy: bool) -> Self {
+        Self {
+            copies,
+            bytes: blob.bytes * f64::from(copies),
+            is_whole: blob.is_config || !is_lazy,
+            is_at_rate_of_blob: !blob.is_config && !is_lazy,
+        }
     }
 }
 
@@ -184,7 +220,7 @@ impl ClusterRoute<'_> {
         mirrors.position(|mirror| Some(mirror.region) == region && mirror.holds.contains(&image))
     }
 
-    /// Returns the origin of a blob. `None`: several places could send it.
+    /// Returns the origin of a blob. `None`: a mirror or a registry could send it.
     fn source_of(&self, blob: usize) -> Option<BlobOrigin> {
         let mut found = None;
         for &image in &self.content.blobs[blob].images {
@@ -195,10 +231,10 @@ impl ClusterRoute<'_> {
                 Some(mirror) => BlobOrigin::Mirror(mirror),
                 None => BlobOrigin::Registry(self.world.images[image].registry),
             };
-            if found.is_some_and(|other| other != origin) {
-                return None;
-            }
-            found = Some(origin);
+            found = match found {
+                None => Some(origin),
+                Some(other) => Some(other.or(origin)?),
+            };
         }
         found
     }
@@ -209,6 +245,19 @@ impl ClusterRoute<'_> {
 enum BlobOrigin {
     Mirror(usize),
     Registry(usize),
+    /// One of several registries: images in different registries contain the blob, and a node fetches it once.
+    OneOfRegistries,
+}
+
+impl BlobOrigin {
+    /// Returns the origin of a blob that one of two places sends. `None`: they are of different kinds.
+    fn or(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            _ if self == other => Some(self),
+            (Self::Mirror(_), _) | (_, Self::Mirror(_)) => None,
+            _ => Some(Self::OneOfRegistries),
+        }
+    }
 }
 
 impl ReleaseDemand {
@@ -288,7 +337,9 @@ impl ReleaseDemand {
                 self.downlinks[route.cluster] += on_nodes;
                 return;
             }
-            Some(BlobOrigin::Registry(registry)) => registry,
+            Some(BlobOrigin::Registry(registry)) => Some(registry),
+            // No single registry has to send it, but it arrives over the same links.
+            Some(BlobOrigin::OneOfRegistries) => None,
             None => return,
         };
         let fetch = SharedFetch {
@@ -298,27 +349,18 @@ impl ReleaseDemand {
         };
         let copies = self.copies(route, nodes, fetch);
         let fetched = blob.bytes * f64::from(copies);
-        self.registries[registry].bytes += fetched;
-        // A lazily pulled layer is read in parts.
-        if blob.is_config || route.world.distribution.lazy.is_none() {
-            self.registries[registry].count(RequestCounts {
-                blobs: u64::from(copies),
-                ..RequestCounts::default()
-            });
-        }
         let host = route.copies.host(route.cluster);
         let region = route.world.clusters[host].region;
         if let Some(region) = region {
             self.regions[region] += fetched;
         }
-        // Reads on demand are not limited by the rate of a blob.
-        if !blob.is_config && route.world.distribution.lazy.is_none() {
+        if let Some(registry) = registry {
             let layer = LayerDemand {
                 blob: number,
                 region,
             };
-            let layers = &mut self.registries[registry].layers;
-            *layers.entry(layer).or_default() += fetched;
+            let is_lazy = route.world.distribution.lazy.is_some();
+            self.registries[registry].add_blob(layer, FetchedBlob::of(blob, copies, is_lazy));
         }
         match route.copies {
             FetchCopies::OncePerRegion(region) => {

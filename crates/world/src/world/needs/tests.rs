@@ -12,7 +12,7 @@ use crate::world::nodes::spec::{DiskClass, DiskSpec};
 use crate::world::quantity::CountOrPercent;
 use crate::world::registry::load_spec::{BurstSpec, OtherLoad};
 use crate::world::registry::spec::{BlobScope, ClientScope, PullQuota, RequestLimit};
-use crate::world::spec::{ImageSpec, RegionSpec, ReleaseKind, WorldSpec};
+use crate::world::spec::{ImageSpec, NamedRegistry, RegionSpec, ReleaseKind, WorldSpec};
 use crate::world::testing::{bare_world, fixed, layer, play};
 use fleetsim_units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 
@@ -107,6 +107,31 @@ fn the_layer_that_most_nodes_pull_bounds_a_registry_that_limits_each_blob() {
     world.registry.per_blob_scope = BlobScope::Region;
     // Four nodes are in the region, two are not.
     assert_dominates(&world, "registry, one layer", 20.0);
+}
+
+/// A node fetches the layer of 100 MB from one of two registries, once, whichever image comes first.
+#[test]
+fn a_layer_that_two_registries_have_arrives_once_over_the_downlink() {
+    let mut world = daemon_set_world();
+    let other = NamedRegistry {
+        name: "other".to_owned(),
+        spec: world.registry.clone(),
+    };
+    world.registries = vec![other];
+    let second = ImageSpec {
+        name: "second".to_owned(),
+        registry: 1,
+        ..world.images[0].clone()
+    };
+    world.images.push(second);
+    let workload = WorkloadSpec {
+        name: "second".to_owned(),
+        image: 1,
+        ..world.workloads[0].clone()
+    };
+    world.workloads.push(workload);
+    world.clusters[1].downlink = rate(1e6).into();
+    assert_dominates(&world, "downlink of c0001", 200.0);
 }
 
 #[test]
