@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(500);
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  kubectl get bundles,bundledeployments -A -o json --show-managed-fields > status.json
+  kubectl get bundles,bundledeployments,clusters.fleet.cattle.io -A -o json --show-managed-fields > status.json
   fleetsim forecast my-rollout.yaml status.json
   fleetsim forecast my-rollout.yaml status.json --watch")]
 pub(super) struct ForecastArgs {
