@@ -49,6 +49,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
         name: format!("c{at:04}"),
         labels: std::sync::Arc::default(),
         nodes: 1.into(),
+        autoscaling: None,
         site: None,
         downlink: BytesPerSec::new(100e6).into(),
         rtt: nothing.clone(),

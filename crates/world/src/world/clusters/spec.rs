@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::engine::{EntityKey, Streams};
 use crate::world::calibration as default;
+use crate::world::clusters::autoscaling_spec::AutoscalingSpec;
 use crate::world::clusters::site::{GapSpec, SiteKind, SiteLink};
 use crate::world::quantity::{CountOrPercent, DurationModel, FactorModel, RateModel};
 use fleetsim_units::serial::positive;
@@ -39,8 +40,11 @@ pub struct ClusterSpec {
         schemars(with = "BTreeMap<String, String>")
     )]
     pub labels: Arc<BTreeMap<String, String>>,
-    /// Number of worker nodes; drawn for each cluster and rounded to at least one.
+    /// Number of worker nodes; drawn for each cluster and rounded to at least one. With `autoscaling`, it is the number
+    /// at the start, and may be 0.
     pub nodes: FactorModel,
+    /// Nodes that join while pods wait for room. Default: none, and pods always fit.
+    pub autoscaling: Option<AutoscalingSpec>,
     /// The kind of site. It sets the defaults of `downlink`, `rtt`, `loss` and `gaps`.
     pub site: Option<SiteKind>,
     /// Total rate at which the cluster's nodes can receive from outside; drawn for each cluster.
@@ -93,13 +97,18 @@ impl ClusterSpec {
 
     /// Draws the number of nodes of the cluster with the key `cluster`.
     pub(crate) fn draw_nodes(&self, streams: &Streams, cluster: EntityKey) -> u32 {
+        let least = if self.autoscaling.is_some() {
+            0.0
+        } else {
+            1.0
+        };
         match &self.nodes {
             FactorModel::Constant(count) => count.get() as u32,
             drawn => drawn
                 .draw(streams, cluster, "nodes", 0)
                 .get()
                 .round()
-                .clamp(1.0, f64::from(MOST_NODES)) as u32,
+                .clamp(least, f64::from(MOST_NODES)) as u32,
         }
     }
 }
@@ -112,6 +121,7 @@ impl Default for ClusterSpec {
             clusters: None,
             labels: Arc::default(),
             nodes: default::NODES.into(),
+            autoscaling: None,
             site: None,
             downlink: default::DOWNLINK.into(),
             rtt: default::RTT,

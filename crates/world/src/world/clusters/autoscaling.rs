@@ -1,0 +1,179 @@
+//! Nodes that join a cluster while pods wait for room.
+//!
+//! Some time after the first pod for which no node has room, the autoscaler requests as many nodes as the waiting pods
+//! need, without those that are requested already, up to a maximum. While pods wait for which no node was requested,
+//! it decides again after the same time. A node that joins has an empty disk. It takes the pods that have waited
+//! longest, and pods of all DaemonSets.
+//!
+//! This is the common part of the two autoscalers. kubernetes/autoscaler looks every 10 s for pods that do not fit
+//! (`--scan-interval`), leaves out those for which a requested node will have room, and resizes a group of equal nodes
+//! (`cluster-autoscaler/FAQ.md`). Karpenter gathers the pods of 1 to 10 s (`BATCH_IDLE_DURATION`,
+//! `BATCH_MAX_DURATION`).
+//!
+//! All nodes that a cluster may ever have are created before the run, because links do not come and go. Those that
+//! have not joined are outside of [`ClusterState::nodes`], so nothing else of the world sees them. Only a swarm of
+//! peers has as many members as nodes may join.
+//!
+//! Left out: nodes that are removed again, several kinds of nodes in one cluster, requests that a cloud cannot meet,
+//! and images of system pods that a fresh node pulls first (their time is part of `provisioning`).
+//!
+//! How we know: the tests below compute every time by hand, and the validation compares scale-ups from zero nodes with
+//! reports.
+
+use crate::engine::Reservations;
+use crate::world::World;
+use crate::world::clusters::autoscaling_spec::AutoscalingSpec;
+use crate::world::clusters::cluster::ClusterState;
+use crate::world::clusters::spec::WorkloadKind;
+use crate::world::event::{Event, Queue, ScalingEvent};
+use crate::world::ids::{ClusterId, NodeId};
+use crate::world::spec::WorldSpec;
+
+/// The nodes that were requested for a cluster.
+#[derive(Debug)]
+pub(crate) struct Autoscaling {
+    /// Number of nodes that were requested and have not joined.
+    requested: u32,
+    /// Number of requests so far, which identifies the draws of the times of nodes.
+    requests: u64,
+    /// Whether the autoscaler will decide at a scheduled time.
+    will_decide: bool,
+    /// Number of decisions so far.
+    decisions: u64,
+    creation: Option<Reservations>,
+}
+
+impl Autoscaling {
+    pub(super) fn new(spec: &AutoscalingSpec) -> Self {
+        Self {
+            requested: 0,
+            requests: 0,
+            will_decide: false,
+            decisions: 0,
+            creation: spec
+                .creation
+                .map(|limit| Reservations::new(limit.rate.get(), limit.burst)),
+        }
+    }
+}
+
+impl AutoscalingSpec {
+    /// Returns the number of nodes that these pods need.
+    #[must_use]
+    pub fn nodes_for(&self, pods: u64) -> u32 {
+        let nodes = pods.div_ceil(u64::from(self.pods_per_node));
+        u32::try_from(nodes).unwrap_or(u32::MAX)
+    }
+}
+
+impl WorldSpec {
+    /// Returns the number of nodes with which a cluster starts if this number is drawn. A cluster that runs the
+    /// previous revision has at least the nodes that its pods need.
+    #[must_use]
+    pub fn nodes_at_start(&self, cluster: usize, drawn: u32) -> u32 {
+        let Some(spec) = &self.clusters[cluster].autoscaling else {
+            return drawn;
+        };
+        let needed = match self.installed(cluster) {
+            Some(_) => spec.nodes_for(self.deployed_pods()).max(1),
+            None => 0,
+        };
+        drawn.max(needed).min(spec.max_nodes)
+    }
+}
+
+impl ClusterState {
+    /// Returns how many nodes the autoscaler requests for the pods that wait.
+    fn missing_nodes(&self, spec: &AutoscalingSpec) -> u32 {
+        let requested = self.autoscaling.as_ref().map_or(0, |state| state.requested);
+        let wanted = spec.nodes_for(self.unbound.len() as u64);
+        let most = spec.max_nodes - self.nodes.len() as u32;
+        wanted.min(most).saturating_sub(requested)
+    }
+}
+
+impl<'s> World<'s> {
+    fn autoscaling_spec(&self, cluster: ClusterId) -> Option<&'s AutoscalingSpec> {
+        let spec: &'s WorldSpec = self.spec;
+        spec.clusters[cluster.index()].autoscaling.as_ref()
+    }
+
+    /// Schedules a decision of the autoscaler, if there is one that has something to decide.
+    pub(super) fn scale_if_needed(&mut self, cluster: ClusterId, queue: &mut Queue) {
+        let Some(spec) = self.autoscaling_spec(cluster) else {
+            return;
+        };
+        let state = &mut self.clusters[cluster.index()];
+        let is_needed = state.missing_nodes(spec) > 0;
+        let key = state.key;
+        let Some(scaling) = &mut state.autoscaling else {
+            return;
+        };
+        if scaling.will_decide || !is_needed {
+            return;
+        }
+        scaling.will_decide = true;
+        let nth = scaling.decisions;
+        scaling.decisions += 1;
+        let wait = (spec.decision).draw(&self.streams, key, "scaling decision", nth);
+        queue.schedule_in(wait, Event::Scaling(cluster, ScalingEvent::Decides));
+    }
+
+    pub(crate) fn handle_scaling(
+        &mut self,
+        cluster: ClusterId,
+        event: ScalingEvent,
+        queue: &mut Queue,
+    ) {
+        match event {
+            ScalingEvent::Decides => self.request_nodes(cluster, queue),
+            ScalingEvent::NodeJoins => self.node_joins(cluster, queue),
+        }
+    }
+
+    /// Requests the nodes that the waiting pods need.
+    fn request_nodes(&mut self, cluster: ClusterId, queue: &mut Queue) {
+        let Some(spec) = self.autoscaling_spec(cluster) else {
+            return;
+        };
+        let now = queue.now();
+        let state = &mut self.clusters[cluster.index()];
+        let missing = state.missing_nodes(spec);
+        let key = state.key;
+        let Some(scaling) = &mut state.autoscaling else {
+            return;
+        };
+        scaling.will_decide = false;
+        scaling.requested += missing;
+        for _ in 0..missing {
+            let nth = scaling.requests;
+            scaling.requests += 1;
+            let begins = match &mut scaling.creation {
+                Some(limit) => limit.reserve(now),
+                None => now,
+            };
+            let takes = (spec.provisioning).draw(&self.streams, key, "provisioning", nth);
+            let joins = Event::Scaling(cluster, ScalingEvent::NodeJoins);
+            queue.schedule(begins + takes, joins);
+        }
+    }
+
+    /// Called when a requested node is ready.
+    fn node_joins(&mut self, cluster: ClusterId, queue: &mut Queue) {
+        let state = &mut self.clusters[cluster.index()];
+        if let Some(scaling) = &mut state.autoscaling {
+            scaling.requested -= 1;
+        }
+        let node = NodeId::at(state.nodes.end);
+        state.nodes.end += 1;
+        self.totals.joined_nodes += 1;
+        self.start_node_loss(node, queue);
+        self.bind_waiting(cluster, queue);
+        for (workload, spec) in self.spec.workloads.iter().enumerate() {
+            if matches!(spec.kind, WorkloadKind::DaemonSet { .. }) {
+                self.sync_workload(cluster, workload, queue);
+            }
+        }
+        self.scale_if_needed(cluster, queue);
+    }
+}
