@@ -145,6 +145,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 rtt_correlation: 0.0,
                 nic: None,
                 gaps: None,
+                autoscaling: None,
                 downlink: luck.rate(1e6, 1e9).into(),
                 rtt: SimDuration::from_millis(u64::from(luck.number(0, 100))).into(),
                 region: (regions > 0 && luck.chance(0.5))

@@ -76,8 +76,8 @@ mod transfers;
 
 pub use backoff::Backoff;
 pub use clusters::agent_spec::{AgentSpec, DebounceSpec, LookProblem, LookSpec, ReadinessSpec};
-pub use clusters::autoscaling_spec::{AutoscalingSpec, NodeCreation};
 pub use clusters::apply_rules::{ApplyFailure, ApplyRetry, ApplyRules};
+pub use clusters::autoscaling_spec::{AutoscalingSpec, NodeCreation};
 pub use clusters::cluster::{ClusterFacts, SiteFacts};
 pub use clusters::pod_queues::{PodLimit, PodSpec};
 pub use clusters::restarts::{Restarter, Restarts};

@@ -251,6 +251,7 @@ pub(crate) fn play_on(
     let totals = model.world.finish(queue.now());
     model.world.assert_bytes_are_conserved();
     model.world.assert_littles_law();
+    model.world.assert_pods_fit();
     Played {
         facts: model.world.facts().copied().collect(),
         totals,

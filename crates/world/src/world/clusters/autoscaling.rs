@@ -177,3 +177,128 @@ impl<'s> World<'s> {
         self.scale_if_needed(cluster, queue);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::clusters::autoscaling_spec::NodeCreation;
+    use crate::world::quantity::CountOrPercent;
+    use crate::world::spec::ReleaseKind;
+    use crate::world::testing::{Played, bare_world, fixed, play};
+    use fleetsim_units::{PerSecond, SimDuration};
+
+    const DAY: SimDuration = SimDuration::from_hours(24);
+
+    /// Up to `most` nodes with two pods each, requested after 5 s and ready 60 s later.
+    fn up_to(most: u32) -> AutoscalingSpec {
+        AutoscalingSpec {
+            max_nodes: most,
+            pods_per_node: 2,
+            decision: fixed(SimDuration::from_secs(5)),
+            provisioning: fixed(SimDuration::from_secs(60)),
+            creation: None,
+        }
+    }
+
+    fn deployment(replicas: u32) -> WorkloadKind {
+        WorkloadKind::Deployment {
+            replicas,
+            max_unavailable: CountOrPercent::Count(0),
+            max_surge: CountOrPercent::Count(1),
+            progress_deadline: DAY,
+        }
+    }
+
+    /// One cluster of `nodes` nodes and a Deployment. Its image takes 1 s alone on the downlink.
+    fn cluster(nodes: u32, replicas: u32, autoscaling: AutoscalingSpec) -> WorldSpec {
+        let mut world = bare_world(1);
+        world.clusters[0].nodes = nodes.into();
+        world.clusters[0].autoscaling = Some(autoscaling);
+        world.workloads[0].kind = deployment(replicas);
+        world
+    }
+
+    /// When the cluster was ready, in milliseconds. Unpacking takes 100 ns for each image.
+    fn ready_ms(played: &Played) -> Option<u64> {
+        let ready = played.ready_s()[0]?;
+        Some((ready * 1e3).round() as u64)
+    }
+
+    fn joins(played: &Played) -> Vec<f64> {
+        played.times(|event| matches!(event, Event::Scaling(_, ScalingEvent::NodeJoins)))
+    }
+
+    #[test]
+    fn pods_wait_for_the_nodes_that_they_need() {
+        // Five pods need three nodes, which share the downlink for 3 s.
+        let played = play(&cluster(0, 5, up_to(8)), 1, DAY);
+        assert_eq!(joins(&played), [65.0; 3]);
+        assert_eq!(ready_ms(&played), Some(68_000));
+        assert_eq!(played.totals.joined_nodes, 3);
+        // One node is there: two pods run after 1 s, and the others need two nodes more.
+        let played = play(&cluster(1, 5, up_to(8)), 1, DAY);
+        assert_eq!(joins(&played), [65.0; 2]);
+        assert_eq!(ready_ms(&played), Some(67_000));
+    }
+
+    #[test]
+    fn nodes_are_created_at_a_rate() {
+        let mut spec = up_to(8);
+        spec.creation = Some(NodeCreation {
+            rate: PerSecond::new(0.1),
+            burst: 1,
+        });
+        let played = play(&cluster(0, 5, spec), 1, DAY);
+        assert_eq!(joins(&played), [65.0, 75.0, 85.0]);
+        assert_eq!(ready_ms(&played), Some(86_000));
+    }
+
+    #[test]
+    fn a_cluster_has_at_most_its_maximum_of_nodes() {
+        let played = play(&cluster(0, 5, up_to(2)), 1, DAY);
+        assert_eq!(joins(&played), [65.0; 2]);
+        assert_eq!(played.ready_s(), [None], "one pod waits forever");
+    }
+
+    #[test]
+    fn room_for_all_pods_changes_nothing() {
+        let with = cluster(3, 5, up_to(3));
+        let mut without = with.clone();
+        without.clusters[0].autoscaling = None;
+        let (with, without) = (play(&with, 1, DAY), play(&without, 1, DAY));
+        assert_eq!(with.events, without.events);
+        assert_eq!(with.totals, without.totals);
+    }
+
+    #[test]
+    fn a_node_that_joins_runs_every_daemon_set() {
+        let mut world = cluster(0, 4, up_to(8));
+        let mut agent = world.workloads[0].clone();
+        agent.kind = WorkloadKind::DaemonSet {
+            max_unavailable: CountOrPercent::Count(1),
+            max_surge: CountOrPercent::Count(0),
+        };
+        world.workloads.push(agent);
+        // Both workloads have the same image, so each of two nodes pulls it once.
+        let played = play(&world, 1, DAY);
+        assert_eq!(joins(&played), [65.0; 2]);
+        assert_eq!(ready_ms(&played), Some(67_000));
+        assert_eq!(played.totals.received.get(), 200_000_000);
+    }
+
+    #[test]
+    fn an_update_waits_for_the_room_of_its_additional_pod() {
+        // Four old pods fill two nodes, whatever the number that is written.
+        let mut world = cluster(0, 4, up_to(2));
+        world.release = ReleaseKind::Update;
+        let stuck = play(&world, 1, DAY);
+        assert_eq!(stuck.ready_s(), [None]);
+        world.clusters[0].autoscaling = Some(up_to(3));
+        // The third node joins after 65 s and needs 1 s for its pull. An old pod ends, and each of the two others
+        // gets the next new pod in turn: one has its room on the third node, and two need a pull of 1 s.
+        let played = play(&world, 1, DAY);
+        assert_eq!(joins(&played), [65.0]);
+        let ready = played.ready_s()[0].expect("the update ends");
+        assert!((66.0..=69.0).contains(&ready), "{ready}");
+    }
+}

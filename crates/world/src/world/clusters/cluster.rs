@@ -28,8 +28,8 @@ use crate::world::faults::spec::CutKind;
 use crate::world::ids::{ClusterId, NodeId, PodId};
 use crate::world::meter::{ClusterPhase, Meter};
 use crate::world::nodes::node::{DiskHardware, NodeHardware, NodeState};
-use crate::world::nodes::space::DiskSpace;
 use crate::world::nodes::pull_wait::{PullWait, PullWaits};
+use crate::world::nodes::space::DiskSpace;
 use crate::world::nodes::spec::{DiskSpec, NodeSpec};
 use crate::world::quantity::RateModel;
 use crate::world::spec::WorldSpec;
@@ -365,7 +365,10 @@ impl World<'_> {
         let first = self.nodes.len();
         let drawn = spec.draw_nodes(&self.streams, cluster);
         let at_start = self.spec.nodes_at_start(id.index(), drawn);
-        let most = spec.autoscaling.as_ref().map_or(at_start, |spec| spec.max_nodes);
+        let most = spec
+            .autoscaling
+            .as_ref()
+            .map_or(at_start, |spec| spec.max_nodes);
         for at in 0..most {
             let key = cluster.part(u64::from(at));
             let mut rng = self.streams.stream(key, "unpack speed");

@@ -97,11 +97,7 @@ impl ClusterSpec {
 
     /// Draws the number of nodes of the cluster with the key `cluster`.
     pub(crate) fn draw_nodes(&self, streams: &Streams, cluster: EntityKey) -> u32 {
-        let least = if self.autoscaling.is_some() {
-            0.0
-        } else {
-            1.0
-        };
+        let least = if self.autoscaling.is_some() { 0.0 } else { 1.0 };
         match &self.nodes {
             FactorModel::Constant(count) => count.get() as u32,
             drawn => drawn

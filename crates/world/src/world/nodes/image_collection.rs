@@ -87,7 +87,9 @@ impl DiskSpace {
     /// Returns whether some image can be removed only later.
     fn has_young_images(&self, present: &[bool], min_age: SimDuration, now: SimTime) -> bool {
         let images = self.unused_images(present);
-        images.iter().any(|&image| !self.is_old(image, min_age, now))
+        images
+            .iter()
+            .any(|&image| !self.is_old(image, min_age, now))
     }
 
     /// Returns the images of the release on the node that no pod uses.
@@ -317,7 +319,10 @@ impl<'s> World<'s> {
             return;
         };
         for image in space.removable(&node.content.present, min_age, now) {
-            let freed = self.free_space(id).unwrap_or(u64::MAX).saturating_sub(before);
+            let freed = self
+                .free_space(id)
+                .unwrap_or(u64::MAX)
+                .saturating_sub(before);
             if freed >= wanted {
                 return;
             }

@@ -81,7 +81,10 @@ impl DiskSpace {
         Some(Self {
             size: size.get(),
             used: spec.used.draw(streams, node, "used space", 0).get(),
-            unused: spec.unused_images.draw(streams, node, "unused images", 0).get(),
+            unused: spec
+                .unused_images
+                .draw(streams, node, "unused images", 0)
+                .get(),
             images: vec![ImageUse::default(); images],
             first_look: phase(collection.monitoring_interval, "first look at the disk"),
             first_collection: phase(collection.image_gc_period, "first image collection"),
@@ -217,7 +220,12 @@ impl World<'_> {
     }
 
     /// Called before a layer is unpacked. Returns whether it fits; if not, the pull fails at this instant.
-    pub(super) fn takes_space_to_unpack(&mut self, id: PullId, at: usize, queue: &mut Queue) -> bool {
+    pub(super) fn takes_space_to_unpack(
+        &mut self,
+        id: PullId,
+        at: usize,
+        queue: &mut Queue,
+    ) -> bool {
         let pull = &self.pulls[id.index()];
         let needed = self.catalog.image(pull.image).layers[at].uncompressed.get();
         let fits = (self.free_space(pull.node)).is_none_or(|free| needed <= free);

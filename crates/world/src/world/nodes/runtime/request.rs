@@ -378,6 +378,8 @@ impl World<'_> {
             {
                 disk.download_begins(queue.now(), PullLayer::new(id, layer));
             }
+            let node = self.pulls[id.index()].node;
+            self.watch_space(node, queue);
         } else {
             self.pulls[id.index()].config = Some(transfer);
         }
