@@ -200,7 +200,7 @@ impl InventoryCluster {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct LinkFields {
-    /// Number of worker nodes; drawn for each cluster, rounded, at least one unless `autoscaling` is set.
+    /// Number of worker nodes; drawn for each cluster, rounded, at least one.
     pub(crate) nodes: Option<FactorModel>,
     /// Nodes that join while pods wait for room.
     pub(crate) autoscaling: Option<AutoscalingSpec>,

@@ -78,7 +78,8 @@ impl WorldSpec {
             Some(_) => spec.nodes_for(self.deployed_pods()).max(1),
             None => 0,
         };
-        drawn.max(needed).min(spec.max_nodes)
+        let least = spec.min_nodes.unwrap_or(drawn);
+        least.max(needed).min(spec.max_nodes)
     }
 }
 
@@ -192,6 +193,7 @@ mod tests {
     /// Up to `most` nodes with two pods each, requested after 5 s and ready 60 s later.
     fn up_to(most: u32) -> AutoscalingSpec {
         AutoscalingSpec {
+            min_nodes: None,
             max_nodes: most,
             pods_per_node: 2,
             decision: fixed(SimDuration::from_secs(5)),
@@ -212,8 +214,11 @@ mod tests {
     /// One cluster of `nodes` nodes and a Deployment. Its image takes 1 s alone on the downlink.
     fn cluster(nodes: u32, replicas: u32, autoscaling: AutoscalingSpec) -> WorldSpec {
         let mut world = bare_world(1);
-        world.clusters[0].nodes = nodes.into();
-        world.clusters[0].autoscaling = Some(autoscaling);
+        world.clusters[0].nodes = nodes.max(1).into();
+        world.clusters[0].autoscaling = Some(AutoscalingSpec {
+            min_nodes: Some(nodes),
+            ..autoscaling
+        });
         world.workloads[0].kind = deployment(replicas);
         world
     }

@@ -12,6 +12,10 @@ use fleetsim_units::serial::positive;
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct AutoscalingSpec {
+    /// Number of nodes at the start, which may be 0. Default: `nodes`.
+    ///
+    /// A cluster that runs the previous revision starts with at least the nodes that its pods need.
+    pub min_nodes: Option<u32>,
     /// Maximum number of nodes of the cluster, with those at the start.
     #[serde(deserialize_with = "positive")]
     pub max_nodes: u32,

@@ -40,8 +40,7 @@ pub struct ClusterSpec {
         schemars(with = "BTreeMap<String, String>")
     )]
     pub labels: Arc<BTreeMap<String, String>>,
-    /// Number of worker nodes; drawn for each cluster and rounded to at least one. With `autoscaling`, it is the number
-    /// at the start, and may be 0.
+    /// Number of worker nodes; drawn for each cluster and rounded to at least one.
     pub nodes: FactorModel,
     /// Nodes that join while pods wait for room. Default: none, and pods always fit.
     pub autoscaling: Option<AutoscalingSpec>,
@@ -95,16 +94,22 @@ impl ClusterSpec {
         (self.site, self.rtt_correlation) = (Some(site), correlation);
     }
 
+    /// Returns the mean number of nodes with which the cluster starts.
+    #[must_use]
+    pub fn mean_nodes(&self) -> f64 {
+        let least = self.autoscaling.as_ref().and_then(|spec| spec.min_nodes);
+        least.map_or_else(|| self.nodes.mean(), f64::from)
+    }
+
     /// Draws the number of nodes of the cluster with the key `cluster`.
     pub(crate) fn draw_nodes(&self, streams: &Streams, cluster: EntityKey) -> u32 {
-        let least = if self.autoscaling.is_some() { 0.0 } else { 1.0 };
         match &self.nodes {
             FactorModel::Constant(count) => count.get() as u32,
             drawn => drawn
                 .draw(streams, cluster, "nodes", 0)
                 .get()
                 .round()
-                .clamp(least, f64::from(MOST_NODES)) as u32,
+                .clamp(1.0, f64::from(MOST_NODES)) as u32,
         }
     }
 }

@@ -149,7 +149,8 @@ impl ClusterNodes {
         let mut nodes = (cluster.nodes.typical().get().round() as u32).max(1);
         let mut room = None;
         if let Some(autoscaling) = &cluster.autoscaling {
-            nodes = nodes.max(autoscaling.nodes_for(world.deployed_pods()));
+            let needed = autoscaling.nodes_for(world.deployed_pods());
+            nodes = autoscaling.min_nodes.unwrap_or(nodes).max(needed);
             nodes = nodes.min(autoscaling.max_nodes);
             room = Some(autoscaling.pods_per_node);
         }

@@ -278,7 +278,7 @@ impl SiteView<'_> {
         if !gets_release || self.world.installed(self.at).is_some() {
             return None;
         }
-        let start = cluster.nodes.typical().get().round() as u32;
+        let start = cluster.mean_nodes().round() as u32;
         let needed = autoscaling.nodes_for(self.world.deployed_pods());
         let missing = needed.min(autoscaling.max_nodes).saturating_sub(start);
         if missing == 0 {

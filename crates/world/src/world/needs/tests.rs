@@ -287,6 +287,7 @@ fn a_scale_up_needs_the_time_of_a_node() {
     for cluster in &mut world.clusters {
         cluster.nodes = 1.into();
         cluster.autoscaling = Some(AutoscalingSpec {
+            min_nodes: None,
             max_nodes: 9,
             pods_per_node: 2,
             decision: fixed(SimDuration::from_secs(5)),
