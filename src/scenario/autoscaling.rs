@@ -7,6 +7,13 @@ use crate::world::{AutoscalingSpec, ClusterSpec, MOST_NODES, WorkloadKind, World
 impl Checker<'_> {
     /// Checks the nodes that join clusters of a group.
     pub(super) fn autoscaling(&mut self, path: &Path, autoscaling: &mut AutoscalingSpec) {
+        if autoscaling.min_nodes.is_some() && self.is_set(&path.key("nodes")) {
+            self.report(
+                &path.key("nodes"),
+                "`nodes` has no effect beside `autoscaling.minNodes`",
+                "remove one of them: both are the number of nodes at the start",
+            );
+        }
         let path = path.key("autoscaling");
         self.resolve(&path.key("decision"), &mut autoscaling.decision);
         self.resolve(&path.key("provisioning"), &mut autoscaling.provisioning);
@@ -77,7 +84,7 @@ fn too_few_nodes(world: &WorldSpec, cluster: &ClusterSpec) -> Option<String> {
         pods_per_node,
         ..
     } = *autoscaling;
-    let start = cluster.nodes.mean();
+    let start = cluster.mean_nodes();
     if start > f64::from(max_nodes) {
         return Some(format!(
             "the cluster starts with {start} nodes and has at most {max_nodes}"

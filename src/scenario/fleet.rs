@@ -291,14 +291,9 @@ impl Checker<'_> {
         let mut fields = fields.clone();
         if let Some(nodes) = &mut fields.nodes {
             self.resolve(&path.key("nodes"), nodes);
-            let least = if fields.autoscaling.is_some() {
-                0.0
-            } else {
-                1.0
-            };
-            if !is_number_of_nodes(nodes, least) {
+            if !is_number_of_nodes(nodes) {
                 let help = format!(
-                    "write a whole number from {least} to {MOST_NODES}, or a distribution whose mean is"
+                    "write a whole number from 1 to {MOST_NODES}, or a distribution whose mean is"
                 );
                 self.report(
                     &path.key("nodes"),
@@ -560,10 +555,10 @@ struct CheckedRule {
     fields: LinkFields,
 }
 
-/// Returns whether this is a valid number of nodes for clusters, which have at least `least`.
-fn is_number_of_nodes(nodes: &FactorModel, least: f64) -> bool {
+/// Returns whether this is a valid number of nodes for clusters.
+fn is_number_of_nodes(nodes: &FactorModel) -> bool {
     let is_broken = matches!(nodes, FactorModel::Constant(count) if count.get().fract() != 0.0);
-    !is_broken && (least..=f64::from(MOST_NODES)).contains(&nodes.mean())
+    !is_broken && (1.0..=f64::from(MOST_NODES)).contains(&nodes.mean())
 }
 
 /// Returns the number of nodes that a cluster may have.
