@@ -48,6 +48,7 @@ fn world(clusters: usize) -> WorldSpec {
                 rtt_correlation: 0.0,
                 nic: None,
                 gaps: None,
+                autoscaling: None,
                 region_name: None,
                 clusters: None,
                 group: String::new(),

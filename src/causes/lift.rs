@@ -114,6 +114,8 @@ fn relieve_world(world: &mut WorldSpec, resource: Resource, relief: Relief) {
         Resource::Gaps => fault_lifts::gaps(world, relief),
         Resource::NetworkCards => node_lifts::network_cards(world, relief),
         Resource::Disks => node_lifts::disks(world, relief),
+        Resource::DiskSpace => node_lifts::disk_space(world, relief),
+        Resource::NodeJoins => node_lifts::node_joins(world, relief),
         Resource::Unpacking => node_lifts::unpacking(world, relief),
         Resource::KubeletPulls => node_lifts::kubelet_pulls(world, relief),
         Resource::DownloadSlots => relief.count(&mut world.node.runtime.download_slots),

@@ -34,6 +34,21 @@ pub(super) fn limit_words(world: &WorldSpec, resource: Resource) -> String {
             .replace(" 00 min", ""),
             None => String::new(),
         },
+        Resource::DiskSpace => {
+            let size = world.node.disk.as_ref().and_then(|disk| disk.size);
+            size.map_or_else(String::new, |size| size.to_string())
+        }
+        Resource::NodeJoins => {
+            let mut times = Vec::new();
+            for cluster in &world.clusters {
+                let scaling = cluster.autoscaling.as_ref();
+                times.extend(scaling.map(|one| one.provisioning.typical()));
+            }
+            match times.first() {
+                Some(first) if times.iter().all(|time| time == first) => first.to_string(),
+                _ => String::new(),
+            }
+        }
         _ => String::new(),
     }
 }

@@ -1,13 +1,13 @@
-//! Lifts on the nodes: disks, unpacking, the kubelet's limits, pods and rolling updates.
+//! Lifts on the nodes: disks and their space, nodes that join, unpacking, the kubelet's limits, pods and rolling updates.
 
 use super::relief::Relief;
-use crate::units::Factor;
+use crate::units::{Factor, PerSecond};
 use crate::world::{DiskClass, PodSpec, WorkloadKind, WorldSpec};
 
 pub(super) fn disks(world: &mut WorldSpec, relief: Relief) {
     let mut disk = world.node.disk.clone().unwrap_or_default();
     if relief.removes() {
-        disk = DiskClass::None.spec();
+        disk.rate = DiskClass::None.spec().rate;
     } else {
         relief.drawn_rate(&mut disk.rate);
     }
@@ -20,6 +20,34 @@ pub(super) fn disks(world: &mut WorldSpec, relief: Relief) {
         .is_some();
     if is_limit {
         world.node.disk = Some(disk);
+    }
+}
+
+/// Disks that are never full, or have twice the size.
+pub(super) fn disk_space(world: &mut WorldSpec, relief: Relief) {
+    let Some(disk) = &mut world.node.disk else {
+        return;
+    };
+    if relief.removes() {
+        disk.size = None;
+    } else if let Some(size) = &mut disk.size {
+        *size = size.mul_f64(relief.rate_factor());
+    }
+}
+
+/// Nodes that are requested and join at once, or in half of the time.
+pub(super) fn node_joins(world: &mut WorldSpec, relief: Relief) {
+    for cluster in &mut world.clusters {
+        let Some(autoscaling) = &mut cluster.autoscaling else {
+            continue;
+        };
+        relief.time(&mut autoscaling.decision);
+        relief.time(&mut autoscaling.provisioning);
+        if relief.removes() {
+            autoscaling.creation = None;
+        } else if let Some(limit) = &mut autoscaling.creation {
+            limit.rate = PerSecond::new(limit.rate.get() * relief.rate_factor());
+        }
     }
 }
 

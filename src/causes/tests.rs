@@ -192,6 +192,15 @@ fn worlds_with_one_limit() -> Vec<OneLimit> {
         },
         OneLimit {
             limits: Limits {
+                fleet: "[{name: a, downlink: 10000 Gbit/s, rtt: 0 ms, installed: false, autoscaling: {minNodes: 0, \
+                        maxNodes: 1, podsPerNode: 1, decision: 0 s, provisioning: 80 s}}]",
+                ..NONE
+            },
+            resource: Resource::NodeJoins,
+            costs_s: 80.0,
+        },
+        OneLimit {
+            limits: Limits {
                 fleet: "[{name: 'a-{01..10}', nodes: 1, downlink: 10000 Gbit/s, rtt: 0 ms}]",
                 registry: "{egress: 1 Gbit/s, otherLoad: {constant: 800 Mbit/s}, perConnection: unlimited, \
                            serviceTime: 0 s}",
@@ -227,6 +236,27 @@ fn a_trial_saves_what_algebra_says() {
             .filter(|row| row.trial == TrialKind::Then && row.verdict == CauseVerdict::Next);
         assert!(others.count() <= 1, "{rows:#?}");
     }
+}
+
+/// A pull leaves 6% of the disk. The node takes no pods for 5 min, and the second pod would be created after 60 s.
+#[test]
+fn a_larger_disk_saves_the_time_under_pressure() {
+    let small = Limits {
+        node: "{nic: 10000 Gbit/s, unpackRate: 1000000 GB/s, unpackSpread: 0, unpackPerLayer: 0 s, pullConstant: 0 s, \
+               sandbox: 0 s, startOverhead: 0 s, startSpread: 0, serializeImagePulls: false, disk: {class: none, \
+               size: 10 GB, used: 5 GB, unusedImages: 9 GB}}",
+        workload: "{kind: Deployment, image: shop, start: 0 s, termination: 0 s, replicas: 2, maxUnavailable: 0, \
+                   maxSurge: 1, minReady: 60 s}",
+        ..NONE
+    };
+    let rows = small.rows();
+    let row = rows
+        .iter()
+        .find(|row| row.trial == TrialKind::Alone && row.resources() == [Resource::DiskSpace])
+        .unwrap_or_else(|| panic!("disks are tried: {rows:#?}"));
+    let saved = row.saved_s.expect("complete");
+    assert!((240.0..=250.0).contains(&saved), "{saved}: {rows:#?}");
+    assert_eq!(row.limit, "10 GB");
 }
 
 #[test]

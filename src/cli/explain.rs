@@ -110,7 +110,7 @@ fn fleet(scenario: &Scenario, target: &str) -> String {
     let mut nodes = 0.0;
     let mut about = "";
     for cluster in &world.clusters {
-        nodes += cluster.nodes.mean();
+        nodes += cluster.mean_nodes();
         if !matches!(cluster.nodes, FactorModel::Constant(_)) {
             about = "about ";
         }

@@ -146,7 +146,7 @@ impl Checker<'_> {
                 "use different names in groups and in the inventory",
             );
         }
-        let nodes: f64 = clusters.iter().map(|cluster| cluster.nodes.mean()).sum();
+        let nodes: f64 = clusters.iter().map(most_nodes).sum();
         if clusters.len() as u64 > MOST_NAMES {
             self.too_many_clusters(clusters.len());
         } else if nodes > MOST_NODES_IN_ALL {
@@ -179,6 +179,7 @@ impl Checker<'_> {
         }
         let mut written = LinkFields {
             nodes: Some(group.nodes.clone()),
+            autoscaling: group.autoscaling.clone(),
             site: group.site,
             gaps: group.gaps.clone(),
             region: group.region_name.clone(),
@@ -314,6 +315,9 @@ impl Checker<'_> {
         }
         if let Some(gaps) = &mut fields.gaps {
             self.gaps(path, gaps);
+        }
+        if let Some(autoscaling) = &mut fields.autoscaling {
+            self.autoscaling(path, autoscaling);
         }
         let region = fields.region.as_deref();
         fields.region_index = region
@@ -555,6 +559,14 @@ struct CheckedRule {
 fn is_number_of_nodes(nodes: &FactorModel) -> bool {
     let is_broken = matches!(nodes, FactorModel::Constant(count) if count.get().fract() != 0.0);
     !is_broken && (1.0..=f64::from(MOST_NODES)).contains(&nodes.mean())
+}
+
+/// Returns the number of nodes that a cluster may have.
+fn most_nodes(cluster: &ClusterSpec) -> f64 {
+    match &cluster.autoscaling {
+        Some(autoscaling) => f64::from(autoscaling.max_nodes),
+        None => cluster.nodes.mean(),
+    }
 }
 
 /// Returns the settings that the inventory contains for a cluster.

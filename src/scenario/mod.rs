@@ -4,10 +4,12 @@
 //! units and defaults, so later code needs no further checks. The running state is in `sim`.
 
 mod assertion;
+mod autoscaling;
 mod changes;
 mod check;
 mod clock;
 pub mod constants;
+mod disk_space;
 mod distribution;
 mod effects;
 mod faults;

@@ -38,6 +38,8 @@ impl Checker<'_> {
         *disk = self.over(&disk_path, disk.class.spec(), &[]);
         self.resolve(&disk_path.key("rate"), &mut disk.rate);
         self.positive_rate(&disk_path.key("rate"), &disk.rate);
+        self.resolve(&disk_path.key("used"), &mut disk.used);
+        self.resolve(&disk_path.key("unusedImages"), &mut disk.unused_images);
         self.without_effect(&Path::of("node"), &node);
         node
     }

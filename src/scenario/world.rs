@@ -77,6 +77,8 @@ impl Checker<'_> {
             faults,
         };
         self.blob_scopes(&world);
+        self.autoscaling_effects(&world);
+        self.disk_space(&world);
         CheckedWorld {
             world: Arc::new(world),
             groups: Arc::new(groups),

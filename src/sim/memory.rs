@@ -196,7 +196,10 @@ impl WorldSizes {
             blobs: blobs(&world.images).len() as f64,
         };
         for (at, cluster) in world.clusters.iter().enumerate() {
-            let own_nodes = cluster.nodes.mean();
+            let own_nodes = match &cluster.autoscaling {
+                Some(autoscaling) => f64::from(autoscaling.max_nodes),
+                None => cluster.nodes.mean(),
+            };
             let mut own_pods = 0.0;
             for workload in &world.workloads {
                 own_pods += match workload.kind {

@@ -107,6 +107,7 @@ impl Sim<'_> {
         let totals = self.world.finish(end.at);
         self.world.assert_bytes_are_conserved();
         self.world.assert_littles_law();
+        self.world.assert_pods_fit();
         let passes = self.control.take_passes();
         let waits = PeoplesWaits {
             pauses: self.control.take_pauses(),
@@ -283,7 +284,27 @@ impl Sim<'_> {
             events: end.events,
             peak_instances: self.control.controller.peak_instances(),
             removed_targets: self.removed_targets(),
+            joined_nodes: self.scales().then_some(totals.joined_nodes),
+            peak_waiting_pods: (self.scales() || self.has_disk_size())
+                .then(|| meter.unbound_pods.peak()),
+            failed_pulls_no_space: self
+                .has_disk_size()
+                .then(|| failed_pulls(PullError::NoSpace)),
+            removed_images: self.has_disk_size().then_some(totals.removed_images),
+            disk_pressures: self.has_disk_size().then_some(totals.disk_pressures),
         }
+    }
+
+    /// Whether nodes may join a cluster.
+    fn scales(&self) -> bool {
+        let clusters = &self.scenario.world.clusters;
+        clusters.iter().any(|cluster| cluster.autoscaling.is_some())
+    }
+
+    /// Whether disks have a size.
+    fn has_disk_size(&self) -> bool {
+        let disk = &self.scenario.world.node.disk;
+        disk.as_ref().is_some_and(|disk| disk.size.is_some())
     }
 
     /// How many targets lost their workloads. `None`: people delete nothing that could take them away.

@@ -19,7 +19,8 @@ use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::Share;
 use crate::world::{
-    ClusterSpec, DurationModel, FactorModel, GapSpec, MOST_NODES, RateModel, SiteKind,
+    AutoscalingSpec, ClusterSpec, DurationModel, FactorModel, GapSpec, MOST_NODES, RateModel,
+    SiteKind,
 };
 
 use super::object::{IgnoredPart, KubeObject, OrDefault};
@@ -201,6 +202,8 @@ impl InventoryCluster {
 pub(crate) struct LinkFields {
     /// Number of worker nodes; drawn for each cluster, rounded, at least one.
     pub(crate) nodes: Option<FactorModel>,
+    /// Nodes that join while pods wait for room.
+    pub(crate) autoscaling: Option<AutoscalingSpec>,
     /// The kind of site, which sets the defaults of `downlink`, `rtt`, `loss` and `gaps`.
     pub(crate) site: Option<SiteKind>,
     /// Total rate at which a cluster's nodes can receive from outside; drawn for each cluster.
@@ -233,6 +236,7 @@ impl LinkFields {
         set(&mut cluster.downlink, &self.downlink);
         set(&mut cluster.rtt, &self.rtt);
         set(&mut cluster.loss, &self.loss);
+        cluster.autoscaling = self.autoscaling.clone().or(cluster.autoscaling.take());
         cluster.gaps = self.gaps.clone().or(cluster.gaps.take());
         cluster.region = self.region_index.or(cluster.region);
     }

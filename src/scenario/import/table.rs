@@ -183,6 +183,7 @@ impl Table<'_> {
             last_seen: None,
             link: LinkFields {
                 nodes,
+                autoscaling: None,
                 site: self.parsed(record, "site", site_kind),
                 downlink: downlink.map(Into::into),
                 rtt: self

@@ -141,6 +141,71 @@ fn a_scope_of_blobs_without_a_rate_or_without_regions_is_an_error() {
 }
 
 #[test]
+fn nodes_that_cannot_join_are_an_error() {
+    let fleet = |more: &str| {
+        format!("fleet: [{{name: a, autoscaling: {{maxNodes: 4, podsPerNode: 2{more}}}}}]")
+    };
+    assert_eq!(problems(&fleet(""), ""), [""; 0]);
+    assert_eq!(problems(&fleet(", minNodes: 0"), ""), [""; 0]);
+    let start = problems(&fleet(", minNodes: 5"), "");
+    let message = "the cluster starts with 5 nodes and has at most 4";
+    assert!(start[0].contains(message), "{start:?}");
+    let both =
+        "fleet: [{name: a, nodes: 2, autoscaling: {minNodes: 0, maxNodes: 4, podsPerNode: 2}}]";
+    let both = problems(both, "");
+    assert!(
+        both[0].contains("`nodes` has no effect beside `autoscaling.minNodes`"),
+        "{both:?}"
+    );
+    let few = "fleet: [{name: a, nodes: 1, autoscaling: {maxNodes: 1, podsPerNode: 1}}]";
+    let text = experiment(few, "").replace(
+        "workloads: [{kind: Deployment, image: shop}]",
+        "workloads: [{kind: Deployment, image: shop, replicas: 3}]",
+    );
+    let folder = folder();
+    let found = load_in(folder.path(), &text).map_or_else(|error| lines(&error), |_| Vec::new());
+    assert!(
+        found[0].contains("1 nodes have room for 1 of 3 pods"),
+        "{found:?}"
+    );
+    let text = experiment(&fleet(""), "").replace("kind: Deployment", "kind: DaemonSet");
+    let found = load_in(folder.path(), &text).map_or_else(|error| lines(&error), |_| Vec::new());
+    assert!(
+        found[0].contains("`autoscaling` has no effect"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn settings_of_a_disk_without_a_size_are_an_error() {
+    for setting in [
+        "used: 5 GB",
+        "unusedImages: 5 GB",
+        "collection: {imageGCPeriod: 1 min}",
+    ] {
+        let alone = problems(GROUP, &format!("node: {{disk: {{{setting}}}}}"));
+        assert!(
+            alone[0].contains("has no effect on a disk without a size"),
+            "{alone:?}"
+        );
+        let sized = format!("node: {{disk: {{size: 50 GB, {setting}}}}}");
+        assert_eq!(problems(GROUP, &sized), [""; 0]);
+    }
+    let small = problems(GROUP, "node: {disk: {size: 5 GB, used: 6 GB}}");
+    assert!(
+        small[0].contains("too small for what is on it at the start: 6.0 GB"),
+        "{small:?}"
+    );
+    let collection = "{imageGCHighThresholdPercent: 70, imageGCLowThresholdPercent: 75}";
+    let crossed = format!("node: {{disk: {{size: 50 GB, collection: {collection}}}}}");
+    let crossed = problems(GROUP, &crossed);
+    assert!(
+        crossed[0].contains("the low threshold (75) must be less than the high one (70)"),
+        "{crossed:?}"
+    );
+}
+
+#[test]
 fn the_delivery_network_of_a_preset_is_a_constant() {
     let known = "uncertainty: {known: [registry.cdn.cold]}";
     let with_preset = format!("registry: {{preset: ghcr}}\n{known}");

@@ -57,7 +57,9 @@ fn variant(seed: u64, product: Product) -> Variant {
     let mut failures = Luck(Streams::new(seed, 0).stream("random world", "applies"));
     let mut opening = Luck(Streams::new(seed, 0).stream("random world", "windows"));
     let mut sandbox = Luck(Streams::new(seed, 0).stream("random world", "sandbox"));
+    let mut room = Luck(Streams::new(seed, 0).stream("random world", "room"));
     let (mut world, mut platform) = world::world(&mut luck, &mut extras, &mut faults);
+    world::limit_room(&mut room, &mut world);
     let after = SimDuration::from_secs(u64::from(collector.number(0, 20)));
     world.node.sandbox = sandbox.duration(1.0);
     world.node.runtime.collect_after = collector.chance(0.3).then_some(after);

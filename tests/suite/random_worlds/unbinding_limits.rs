@@ -13,8 +13,9 @@ use fleetsim::scenario::Variant;
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    BurstSpec, ClientScope, ConnectionLimit, DistributionKind, DurationModel, Excess, HostSpec,
-    OverloadSpec, PodLimit, PullQuota, RegistrySpec, RequestLimit, WorldSpec,
+    AutoscalingSpec, BurstSpec, ClientScope, ConnectionLimit, DiskClass, DistributionKind,
+    DurationModel, Excess, HostSpec, OverloadSpec, PodLimit, PullQuota, RegistrySpec, RequestLimit,
+    WorldSpec,
 };
 
 use super::strategies::Product;
@@ -29,7 +30,7 @@ const MANY: u32 = 1_000_000_000;
 /// A function that sets a limit so high that it never binds, or removes it (`false`).
 type SetLimit = fn(&mut Variant, bool);
 
-const LIMITS: [(&str, SetLimit); 19] = [
+const LIMITS: [(&str, SetLimit); 21] = [
     ("pull quota of an account", |variant, is_set| {
         each_registry(variant, &|registry| {
             registry.pull_quota = is_set.then_some(quota(ClientScope::Account));
@@ -119,6 +120,31 @@ const LIMITS: [(&str, SetLimit); 19] = [
         });
         let pods = &mut world(variant).pods;
         (pods.creation, pods.scheduling) = (limit, limit);
+    }),
+    ("room on nodes", |variant, is_set| {
+        let world = world(variant);
+        // A node that is not ready has no room.
+        world.faults.node_loss = None;
+        for cluster in &mut world.clusters {
+            let nodes = cluster.nodes.mean() as u32;
+            cluster.autoscaling = is_set.then(|| AutoscalingSpec {
+                min_nodes: None,
+                max_nodes: nodes,
+                pods_per_node: MANY,
+                decision: SimDuration::from_secs(5).into(),
+                provisioning: SimDuration::from_secs(60).into(),
+                creation: None,
+            });
+        }
+    }),
+    ("the size of disks", |variant, is_set| {
+        let world = world(variant);
+        let disk = world
+            .node
+            .disk
+            .get_or_insert_with(|| DiskClass::None.spec());
+        disk.unused_images = Bytes::new(0).into();
+        disk.size = is_set.then(|| Bytes::new(1 << 60));
     }),
     ("requests of a controller", |variant, is_set| {
         let control_loop = &mut variant.scenario.control_loop;
@@ -214,8 +240,14 @@ fn an_unreached_limit_changes_no_byte() {
             set(&mut without, false);
             set(&mut with, true);
             let run = |variant: &Variant| {
-                let record = sim::run_in_detail(variant, seed, 0);
-                format!("{:?}", record.expect("the run ends"))
+                let mut record = sim::run_in_detail(variant, seed, 0).expect("the run ends");
+                // Only runs with these limits have their measures.
+                record.run.joined_nodes = None;
+                record.run.peak_waiting_pods = None;
+                record.run.failed_pulls_no_space = None;
+                record.run.removed_images = None;
+                record.run.disk_pressures = None;
+                format!("{record:?}")
             };
             if run(&without) != run(&with) {
                 differ.push(format!("{name}, {product:?} with seed {seed}"));

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use fleetsim::engine::dist;
 use fleetsim::units::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, BurstSpec, CachePlace, CacheSpec, CdnSpec, CellSpec, ClusterSpec, Coalesce,
-    CountOrPercent, CutKind, DailyLoad, DebounceSpec, DefectKind, DefectSpec, DiskSpec,
-    DistributionKind, DistributionSpec, DurationModel, FactorModel, FaultSpec, ImageSpec, LazySpec,
-    LookSpec, MirrorSpec, NamedRegistry, NodeLossSpec, NodeSpec, OfflineSpec, OtherLoad,
-    OtherPulls, OutageSpec, OutageWindow, PiecesSpec, PlatformSpec, PodLimit, PodSpec, PrePullSpec,
-    ProbeSpec, PullPolicy, ReadinessSpec, RegionSpec, RegionalOutageSpec, RegistrySpec,
-    ReleaseKind, Requeue, Restarts, RetrySpec, RuntimeSpec, RuntimeVersion, SlotScope, SlowSpec,
-    SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, AutoscalingSpec, BurstSpec, CachePlace, CacheSpec, CdnSpec, CellSpec, ClusterSpec,
+    Coalesce, CountOrPercent, CutKind, DailyLoad, DebounceSpec, DefectKind, DefectSpec, DiskClass,
+    DiskSpec, DistributionKind, DistributionSpec, DurationModel, FactorModel, FaultSpec, ImageSpec,
+    LazySpec, LookSpec, MirrorSpec, NamedRegistry, NodeCreation, NodeLossSpec, NodeSpec,
+    OfflineSpec, OtherLoad, OtherPulls, OutageSpec, OutageWindow, PiecesSpec, PlatformSpec,
+    PodLimit, PodSpec, PrePullSpec, ProbeSpec, PullPolicy, ReadinessSpec, RegionSpec,
+    RegionalOutageSpec, RegistrySpec, ReleaseKind, Requeue, Restarts, RetrySpec, RuntimeSpec,
+    RuntimeVersion, SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec,
+    calibration,
 };
 
 use super::luck::Luck;
@@ -120,6 +121,51 @@ fn node_extras(node: &mut NodeSpec, luck: &mut Luck) {
     }
 }
 
+/// Nodes that join while pods wait, and disks that fill, with separate random numbers, so that other worlds stay
+/// unchanged.
+pub(crate) fn limit_room(luck: &mut Luck, world: &mut WorldSpec) {
+    if luck.chance(0.15) {
+        let pods_per_node = luck.number(1, 4);
+        let needed = world.deployed_pods().div_ceil(u64::from(pods_per_node)) as u32;
+        let autoscaling = AutoscalingSpec {
+            min_nodes: Some(luck.number(0, 2)),
+            // One node more than needed has room for some additional pods of an update.
+            max_nodes: needed.max(2) + luck.number(0, 2),
+            pods_per_node,
+            decision: luck.duration(10.0),
+            provisioning: luck.duration(100.0),
+            creation: luck.chance(0.5).then(|| NodeCreation {
+                rate: PerSecond::new(0.1),
+                burst: 1,
+            }),
+        };
+        for cluster in &mut world.clusters {
+            cluster.autoscaling = luck.chance(0.7).then(|| autoscaling.clone());
+        }
+    }
+    let limits_disks = luck.chance(0.15);
+    if limits_disks && world.distribution.lazy.is_none() {
+        let mut content: f64 = 0.0;
+        for image in &world.images {
+            for layer in image.layers.iter().chain(&image.previous) {
+                content += layer.compressed.typical().get() as f64 + layer.typical_size_on_disk();
+            }
+        }
+        let disk = world
+            .node
+            .disk
+            .get_or_insert_with(|| DiskClass::None.spec());
+        let used = 1e8;
+        let room = 0.3 + 1.2 * dist::unit(&mut luck.0);
+        disk.size = Some(Bytes::new((used + content * room) as u64));
+        disk.used = Bytes::new(used as u64).into();
+        disk.unused_images = Bytes::new((content * dist::unit(&mut luck.0)) as u64).into();
+        disk.collection.image_minimum_gc_age = SimDuration::from_secs(20);
+        disk.collection.image_gc_period = SimDuration::from_secs(60);
+        disk.collection.pressure_transition = SimDuration::from_secs(60);
+    }
+}
+
 fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
     let regions = luck.number(0, 2);
     let clusters = luck.number(1, 12);
@@ -145,6 +191,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 rtt_correlation: 0.0,
                 nic: None,
                 gaps: None,
+                autoscaling: None,
                 downlink: luck.rate(1e6, 1e9).into(),
                 rtt: SimDuration::from_millis(u64::from(luck.number(0, 100))).into(),
                 region: (regions > 0 && luck.chance(0.5))

@@ -22,6 +22,7 @@ mod pods;
 mod queueing;
 mod rollouts;
 mod sanity;
+mod scale_up;
 mod spegel;
 mod storm;
 mod table;

@@ -481,6 +481,11 @@ impl Fleet {
             events: 1000,
             peak_instances: None,
             removed_targets: None,
+            joined_nodes: None,
+            peak_waiting_pods: None,
+            failed_pulls_no_space: None,
+            removed_images: None,
+            disk_pressures: None,
         };
         let rows =
             |(at, &(told, pull, pulled, ready)): (usize, &(f64, f64, f64, f64))| ClusterRow {

@@ -53,6 +53,10 @@ pub enum Resource {
     NetworkCards,
     /// The disks of nodes.
     Disks,
+    /// The size of the disks of nodes.
+    DiskSpace,
+    /// The time until nodes join a cluster whose pods wait for room.
+    NodeJoins,
     /// Unpacking of layers, and the constant part of a pull.
     Unpacking,
     /// The kubelet's limits on pulls.
@@ -108,7 +112,7 @@ pub enum ResourceKind {
 
 impl Resource {
     /// All resources, in the order of the table.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 37] = [
         Self::RegistryLink,
         Self::RegistryRequests,
         Self::RegistryWorkers,
@@ -125,6 +129,8 @@ impl Resource {
         Self::Gaps,
         Self::NetworkCards,
         Self::Disks,
+        Self::DiskSpace,
+        Self::NodeJoins,
         Self::Unpacking,
         Self::KubeletPulls,
         Self::DownloadSlots,
@@ -166,6 +172,8 @@ impl Resource {
             Self::Gaps => "gaps in the sites' links",
             Self::NetworkCards => "the network cards",
             Self::Disks => "the disks",
+            Self::DiskSpace => "the size of the disks",
+            Self::NodeJoins => "the wait for new nodes",
             Self::Unpacking => "unpacking",
             Self::KubeletPulls => "the kubelet's pull limits",
             Self::DownloadSlots => "the runtime's download slots",
@@ -191,7 +199,11 @@ impl Resource {
     /// Returns whether its words need a verb in the plural.
     #[must_use]
     pub fn is_plural(self) -> bool {
-        self == Self::People || self == Self::Latency || self.words().ends_with('s')
+        match self {
+            Self::People | Self::Latency => true,
+            Self::DiskSpace | Self::NodeJoins => false,
+            _ => self.words().ends_with('s'),
+        }
     }
 
     /// What people can do about it.

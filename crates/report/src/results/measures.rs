@@ -102,12 +102,15 @@ macro_rules! measures {
             }
         }
 
-        /// A run without the measures that only some strategies have.
-        pub(super) struct CommonColumns<'r>(pub(super) &'r RunRow);
+        /// A run with some of its measures.
+        pub(super) struct RunColumns<'r> {
+            pub(super) run: &'r RunRow,
+            pub(super) measures: &'r [Measure],
+        }
 
-        impl Serialize for CommonColumns<'_> {
+        impl Serialize for RunColumns<'_> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let Self(run) = self;
+                let Self { run, measures } = self;
                 let mut columns = serializer.serialize_struct("RunRow", Measure::ALL.len())?;
                 columns.serialize_field("variant", &run.variant)?;
                 columns.serialize_field("strategy", &run.strategy)?;
@@ -116,7 +119,7 @@ macro_rules! measures {
                 columns.serialize_field("outcome", &run.outcome)?;
                 columns.serialize_field("held_by", &run.held_by)?;
                 columns.serialize_field("held_detail", &run.held_detail)?;
-                $(if !Measure::$measure.is_own() {
+                $(if measures.contains(&Measure::$measure) {
                     columns.serialize_field(stringify!($column), &run.$column)?;
                 })+
                 columns.end()
@@ -363,13 +366,52 @@ measures! {
     /// Targets that lost their workloads, because the product's object that wanted them was deleted.
     #[serde(default)]
     removed_targets: Option<u64> => RemovedTargets, "targets", LessIsBetter;
+    /// Nodes that joined a cluster while pods waited for room; only with `autoscaling`.
+    #[serde(default)]
+    joined_nodes: Option<u64> => JoinedNodes, "nodes", LessIsBetter;
+    /// Highest number of pods that waited for a node with room; only with `autoscaling` or a disk's `size`.
+    #[serde(default)]
+    peak_waiting_pods: Option<u64> => PeakWaitingPods, "pods", LessIsBetter;
+    /// Failed pulls because a node's disk had no space left; only with a disk's `size`.
+    #[serde(default)]
+    failed_pulls_no_space: Option<u64> => FailedPullsNoSpace, "pulls", LessIsBetter;
+    /// Images of the release that kubelets removed to free space; only with a disk's `size`.
+    #[serde(default)]
+    removed_images: Option<u64> => RemovedImages, "images", Neutral;
+    /// Times a node took no more pods because its disk was nearly full; only with a disk's `size`.
+    #[serde(default)]
+    disk_pressures: Option<u64> => DiskPressures, "nodes", LessIsBetter;
 }
 
 impl Measure {
-    /// Returns whether only some strategies have the measure. Results omit it if no run has it.
+    /// Returns whether only some strategies or worlds have the measure. Results omit it if no run has it.
     #[must_use]
     pub const fn is_own(self) -> bool {
-        matches!(self, Self::PeakInstances | Self::RemovedTargets)
+        matches!(
+            self,
+            Self::PeakInstances
+                | Self::RemovedTargets
+                | Self::JoinedNodes
+                | Self::PeakWaitingPods
+                | Self::FailedPullsNoSpace
+                | Self::RemovedImages
+                | Self::DiskPressures
+        )
+    }
+
+    /// The columns that `runs.csv` has with these runs: those of the measures that every run has, and the own ones
+    /// that some run has. The two own measures of strategies have their columns together.
+    pub(super) fn columns<'r>(runs: &(impl Iterator<Item = &'r RunRow> + Clone)) -> Vec<Self> {
+        let present = Self::present(runs);
+        let of_strategies = [Self::PeakInstances, Self::RemovedTargets];
+        let has_some = of_strategies
+            .iter()
+            .any(|measure| present.contains(measure));
+        let mut columns = Self::ALL.to_vec();
+        columns.retain(|measure| {
+            present.contains(measure) || (has_some && of_strategies.contains(measure))
+        });
+        columns
     }
 
     /// The measures that results of these runs have.

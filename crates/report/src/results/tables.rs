@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::best::{ComparisonRow, comparisons};
 use super::formulas::FormulasAsText;
-use super::measures::CommonColumns;
+use super::measures::RunColumns;
 use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
 use super::variants::variant_table;
@@ -236,17 +236,17 @@ pub(super) fn runs_csv<'r>(runs: impl Iterator<Item = &'r RunRow> + Clone) -> Ve
     bytes
 }
 
-/// Writes runs. Columns of measures that only some strategies have are written only if a run has one of them.
+/// Writes runs. Columns of measures that only some runs have are written only if a run has them.
 fn write_runs<'r>(
     out: &mut dyn Write,
     runs: impl Iterator<Item = &'r RunRow> + Clone,
 ) -> io::Result<()> {
-    let measures = Measure::present(&runs);
-    if measures.into_iter().any(Measure::is_own) {
-        write_csv(out, "", runs)
-    } else {
-        write_csv(out, "", runs.map(CommonColumns))
-    }
+    let measures = Measure::columns(&runs);
+    let rows = runs.map(|run| RunColumns {
+        run,
+        measures: &measures,
+    });
+    write_csv(out, "", rows)
 }
 
 /// Like [`to_csv`], row by row.
@@ -675,16 +675,20 @@ mod tests {
         let mut counted = run_record(1, 1).run;
         counted.peak_instances = Some(55);
         counted.removed_targets = Some(3);
+        let mut scaled = run_record(1, 1).run;
+        scaled.joined_nodes = Some(2);
+        let of_strategies = [Measure::PeakInstances, Measure::RemovedTargets];
         let cases = [
-            (vec![plain.clone()], false),
+            (vec![plain.clone()], Vec::new()),
             // A run without the measure has an empty cell.
-            (vec![plain, counted], true),
+            (vec![plain.clone(), counted], of_strategies.to_vec()),
+            (vec![plain, scaled], vec![Measure::JoinedNodes]),
         ];
-        for (runs, has_own) in cases {
+        for (runs, own) in cases {
             let text = String::from_utf8(runs_csv(runs.iter())).expect("CSV is text");
             let mut columns = vec![first];
             for measure in Measure::ALL {
-                if has_own || !measure.is_own() {
+                if own.contains(measure) || !measure.is_own() {
                     columns.push(measure.column());
                 }
             }

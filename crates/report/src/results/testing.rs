@@ -87,6 +87,11 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         events: 123,
         peak_instances: None,
         removed_targets: None,
+        joined_nodes: None,
+        peak_waiting_pods: None,
+        failed_pulls_no_space: None,
+        removed_images: None,
+        disk_pressures: None,
     };
     let registry = RegistryRow {
         registry: "registry".to_owned(),

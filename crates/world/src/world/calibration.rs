@@ -44,6 +44,23 @@ pub const SATELLITE_GAP_LENGTH: DurationModel = DurationModel::LogNormal {
     sigma: 1.8,
 };
 
+/// Time from a pod that fits on no node to the request for nodes. Source: kubernetes/autoscaler looks every 10 s
+/// (`--scan-interval`, `cluster-autoscaler/FAQ.md`); Karpenter gathers the pods of 1 to 10 s (`BATCH_IDLE_DURATION` and
+/// `BATCH_MAX_DURATION` in its settings).
+pub const SCALING_DECISION: DurationModel = DurationModel::Uniform {
+    min: SimDuration::ZERO,
+    max: SimDuration::from_secs(10),
+};
+
+/// Time from the request for a node until it is ready. Source: reports of 30 to 40 s, 40 to 55 s and 100 s
+/// (aws/karpenter-provider-aws, issues 6165, 6128 and 3102), 65 s before and 45 s after tuning (Outreach, KubeFM
+/// 2026), 1 to 3 min (ovh/public-cloud-roadmap#1198 about EKS and Kapsule), 2 to 4 min
+/// (aws/karpenter-provider-aws#2906) and 5 to 10 min (OVHcloud, the same issue). The sigma within a cluster is a guess.
+pub const NODE_PROVISIONING: DurationModel = DurationModel::LogNormal {
+    median: SimDuration::from_secs(90),
+    sigma: 0.2,
+};
+
 // ---- registry ----
 
 /// Rate at which a registry can send. Source: the 10 Gbit/s registry of Volcano Engine's published pull tests; spread
@@ -242,6 +259,33 @@ pub const START_OVERHEAD: DurationModel = DurationModel::LogNormal {
 /// Sigma of the lognormal factor between clusters on starts of containers and programs. Source: the medians of the 32
 /// streams of [`SANDBOX`].
 pub const START_SPREAD: f64 = 0.2;
+
+/// Bytes of a disk of limited size that the system, logs and images of other applications in use take. A guess: the
+/// system images of EKS and GKE take 3 to 6 GB, and a node runs 1 to 30 GB of other images.
+pub const DISK_USED: Bytes = Bytes::new(8_000_000_000);
+
+/// Usage from which the kubelet's image collector removes images, in percent. Source: kubelet defaults.
+pub const IMAGE_GC_HIGH_PERCENT: u32 = 85;
+
+/// Usage to which the kubelet's image collector removes images, in percent. Source: kubelet defaults.
+pub const IMAGE_GC_LOW_PERCENT: u32 = 80;
+
+/// Age below which the kubelet removes no image. Source: kubelet defaults.
+pub const IMAGE_MINIMUM_AGE: SimDuration = SimDuration::from_mins(2);
+
+/// Time between two runs of the image collector. Source: `ImageGCPeriod` in kubernetes/kubernetes
+/// `pkg/kubelet/kubelet.go`.
+pub const IMAGE_GC_PERIOD: SimDuration = SimDuration::from_mins(5);
+
+/// `imagefs.available` of the kubelet's `evictionHard`. Source: kubelet defaults.
+pub const IMAGEFS_AVAILABLE: Share = Share::new(0.15);
+
+/// Time between two looks of the kubelet's eviction manager. Source: `evictionMonitoringPeriod` in
+/// kubernetes/kubernetes `pkg/kubelet/kubelet.go`.
+pub const EVICTION_INTERVAL: SimDuration = SimDuration::from_secs(10);
+
+/// `evictionPressureTransitionPeriod` of the kubelet. Source: kubelet defaults.
+pub const PRESSURE_TRANSITION: SimDuration = SimDuration::from_mins(5);
 
 // ---- images ----
 

@@ -26,12 +26,16 @@ pub enum Event {
     Agent(AgentEvent),
     /// An event of a workload and its pods.
     Workload(WorkloadEvent),
+    /// An event of the nodes that join a cluster.
+    Scaling(ClusterId, ScalingEvent),
     /// An event of a pull's request to a registry, cache or peer.
     Request(PullId, Request, RequestEvent),
     /// An event of a pull, apart from its requests.
     Pull(PullId, PullEvent),
     /// A layer is written to a node's disk, or the disk's buffer is full.
     DiskChanges(NodeId),
+    /// The kubelet examines the space on its node's disk.
+    Space(NodeId, SpaceEvent),
     /// An event of the distribution of images.
     Distribution(DistributionEvent),
     /// A window of a registry begins or ends.
@@ -78,10 +82,12 @@ impl Event {
             Self::Workload(WorkloadEvent::Crashed(_)) => "crashes of a container",
             Self::Workload(WorkloadEvent::Restart(_)) => "restarts of a container",
             Self::Workload(_) => "changes of a pod",
+            Self::Scaling(..) => "nodes that join a cluster",
             Self::Request(_, _, RequestEvent::Retry(_)) => "retries of a request",
             Self::Request(..) => "requests of a pull",
             Self::Pull(..) => "steps of a pull",
             Self::DiskChanges(_) => "changes of a node's disk",
+            Self::Space(..) => "looks of a kubelet at its disk",
             Self::Distribution(_) => "steps of image distribution",
             Self::RegistryWindow { .. } => "windows of a registry",
             Self::RegistryLoad { .. } => "changes of a registry's load",
@@ -230,6 +236,8 @@ pub struct Report {
 /// An event of a workload or one of its pods.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WorkloadEvent {
+    /// A pod is created for which no node had room.
+    PodCreated(PodId),
     /// A pod is created and bound to its node.
     PodBound(PodId),
     /// A pod's sandbox is created.
@@ -265,6 +273,15 @@ pub enum WorkloadEvent {
         /// The workload.
         workload: u32,
     },
+}
+
+/// An event of the nodes that join a cluster while pods wait for room.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ScalingEvent {
+    /// The autoscaler requests nodes for the pods that wait.
+    Decides,
+    /// A requested node is ready.
+    NodeJoins,
 }
 
 /// An event of a pull's request.
@@ -306,10 +323,21 @@ pub enum PullEvent {
     Stalled,
     /// The pull has exceeded its deadline.
     Deadline,
+    /// A layer does not fit on the node's disk.
+    NoSpace,
     /// The image is complete on its node.
     Completed,
     /// In a replay, real machines have completed the pull, or it has failed there.
     OrderEnds(Option<PullError>),
+}
+
+/// A loop of the kubelet that examines the space on its node's disk.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SpaceEvent {
+    /// The eviction manager looks at the available space.
+    Look,
+    /// The image collector runs.
+    Collect,
 }
 
 /// An event of the distribution of images.

@@ -77,6 +77,7 @@ mod transfers;
 pub use backoff::Backoff;
 pub use clusters::agent_spec::{AgentSpec, DebounceSpec, LookProblem, LookSpec, ReadinessSpec};
 pub use clusters::apply_rules::{ApplyFailure, ApplyRetry, ApplyRules};
+pub use clusters::autoscaling_spec::{AutoscalingSpec, NodeCreation};
 pub use clusters::cluster::{ClusterFacts, SiteFacts};
 pub use clusters::pod_queues::{PodLimit, PodSpec};
 pub use clusters::restarts::{Restarter, Restarts};
@@ -115,6 +116,7 @@ use nodes::catalog::Catalog;
 use nodes::node::{KnownContents, NodeContent, NodeState};
 use nodes::order::PullOrders;
 use nodes::pull::Pull;
+use nodes::space::ContentSizes;
 use registry::Registry;
 use transfers::Transfers;
 use transfers::blob_links::BlobLinks;
@@ -131,6 +133,8 @@ pub struct World<'s> {
     clusters: Vec<ClusterState>,
     nodes: Vec<NodeState>,
     contents: KnownContents,
+    /// The sizes of blobs and layers on a disk.
+    sizes: ContentSizes,
     pods: Pods,
     pulls: Vec<Pull>,
     registries: Vec<Registry<'s>>,
@@ -176,6 +180,7 @@ impl<'s> World<'s> {
             clusters: Vec::with_capacity(spec.clusters.len()),
             nodes: Vec::new(),
             contents: KnownContents::new(NodeContent::new(&catalog)),
+            sizes: ContentSizes::of(&catalog),
             pods: Pods::default(),
             pulls: Vec::new(),
             registries: (0_u32..)
@@ -232,11 +237,13 @@ impl<'s> World<'s> {
             Event::Fault(event) => self.handle_fault(event, queue),
             Event::Agent(event) => self.handle_agent(event, queue),
             Event::Workload(event) => self.handle_workload(event, queue),
+            Event::Scaling(cluster, event) => self.handle_scaling(cluster, event, queue),
             Event::Request(pull, request, event) => {
                 self.handle_request(pull, request, event, queue);
             }
             Event::Pull(pull, event) => self.handle_pull(pull, event, queue),
             Event::DiskChanges(node) => self.disk_changes(node, queue),
+            Event::Space(node, event) => self.handle_space(node, event, queue),
             Event::Distribution(event) => self.handle_distribution(event, queue),
             Event::RegistryWindow {
                 registry,

@@ -140,6 +140,19 @@ pub struct LayerSpec {
     pub is_zstd: bool,
 }
 
+impl LayerSpec {
+    /// Returns the typical size of the unpacked layer, in bytes.
+    #[must_use]
+    pub fn typical_size_on_disk(&self) -> f64 {
+        let compressed = self.compressed.typical().get() as f64;
+        match &self.uncompressed {
+            Uncompressed::Ratio(ratio) => compressed * ratio,
+            Uncompressed::Size(size) => size.typical().get() as f64,
+            Uncompressed::AsSent => compressed,
+        }
+    }
+}
+
 /// The size of a layer on disk.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Uncompressed {

@@ -49,6 +49,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
         name: format!("c{at:04}"),
         labels: std::sync::Arc::default(),
         nodes: 1.into(),
+        autoscaling: None,
         site: None,
         downlink: BytesPerSec::new(100e6).into(),
         rtt: nothing.clone(),
@@ -250,6 +251,7 @@ pub(crate) fn play_on(
     let totals = model.world.finish(queue.now());
     model.world.assert_bytes_are_conserved();
     model.world.assert_littles_law();
+    model.world.assert_pods_fit();
     Played {
         facts: model.world.facts().copied().collect(),
         totals,

@@ -40,6 +40,12 @@ pub struct Totals {
     pub responses_503: u64,
     /// Number of requests without a response within the dial timeout.
     pub timeouts: u64,
+    /// Number of nodes that joined a cluster.
+    pub joined_nodes: u64,
+    /// Number of times that a kubelet removed an image of the release from its node.
+    pub removed_images: u64,
+    /// Number of times that a disk became so full that its node took no more pods.
+    pub disk_pressures: u64,
 }
 
 /// Totals of one registry over a run.

@@ -89,6 +89,18 @@ pub(super) const CHOICES: &[UserSetting] = &[
     },
     UserSetting {
         paths: &[
+            "fleet[*].autoscaling.minNodes",
+            "fleet[*].autoscaling.maxNodes",
+            "fleet[*].autoscaling.podsPerNode",
+            "fleet[*].autoscaling.creation.**",
+            "node.disk.size",
+            "node.disk.unusedImages",
+        ],
+        reason: "the user's nodes: how many there may be, what fits on one, and its disk",
+    },
+    UserSetting {
+        paths: &[
+            "node.disk.collection.**",
             "pods.creation.**",
             "pods.scheduling.**",
             "node.maxParallelImagePulls",

@@ -4,17 +4,19 @@
 //! the cluster, one network card rate and one disk rate for all its nodes, the unpack speed for each node. Sources of
 //! the values: [`crate::world::calibration`].
 //!
-//! Left out: nodes that join a cluster later.
+//! A cluster to which nodes may join has all of them from the start; `autoscaling` says how.
 
 use crate::world::distribution::setup::CacheLinks;
 use crate::world::distribution::spec::CachePlace;
 use crate::world::event::{Event, FaultEvent, Queue};
 use crate::world::transfers::Transfers;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::engine::{EntityKey, Streams, dist};
 use crate::world::World;
 use crate::world::clusters::agent::Agent;
+use crate::world::clusters::autoscaling::Autoscaling;
 use crate::world::clusters::cluster_draws::ClusterDraws;
 use crate::world::clusters::cuts::Cuts;
 use crate::world::clusters::pod_queues::PodQueues;
@@ -23,10 +25,11 @@ use crate::world::clusters::workload::WorkloadState;
 use crate::world::faults::gaps::GapProcess;
 use crate::world::faults::renewal::ProcessState;
 use crate::world::faults::spec::CutKind;
-use crate::world::ids::ClusterId;
+use crate::world::ids::{ClusterId, NodeId, PodId};
 use crate::world::meter::{ClusterPhase, Meter};
 use crate::world::nodes::node::{DiskHardware, NodeHardware, NodeState};
 use crate::world::nodes::pull_wait::{PullWait, PullWaits};
+use crate::world::nodes::space::DiskSpace;
 use crate::world::nodes::spec::{DiskSpec, NodeSpec};
 use crate::world::quantity::RateModel;
 use crate::world::spec::WorldSpec;
@@ -72,7 +75,12 @@ pub(crate) struct ClusterState {
     pub degraded: bool,
     pub(crate) troubled_pods: u32,
     pub phase: ClusterPhase,
+    /// The nodes that have joined. Those that may join follow them.
     pub nodes: Range<usize>,
+    /// Pods for which no node has room, in the order in which the scheduler saw them.
+    pub(crate) unbound: VecDeque<PodId>,
+    /// The nodes that were requested, if nodes may join.
+    pub(crate) autoscaling: Option<Box<Autoscaling>>,
 }
 
 /// A cluster's site as drawn for this run.
@@ -170,6 +178,9 @@ impl ClusterState {
             spent_until: SimTime::ZERO,
             phase: ClusterPhase::Waiting,
             nodes,
+            unbound: VecDeque::new(),
+            autoscaling: (spec.autoscaling.as_ref())
+                .map(|autoscaling| Box::new(Autoscaling::new(autoscaling))),
             facts: ClusterFacts {
                 offline: draws.offline.is_some(),
                 defective: draws.defective,
@@ -332,6 +343,9 @@ impl World<'_> {
                 self.contents.share(&mut self.nodes[node].content);
             }
         }
+        for node in self.nodes_of(id) {
+            self.settle_space(NodeId::at(node));
+        }
         if let Some(back) = draws.offline {
             self.cut(id, CutKind::All, queue);
             if let Some(back) = back {
@@ -340,7 +354,7 @@ impl World<'_> {
         }
     }
 
-    /// Creates the nodes of a cluster, its downlink, and their network cards.
+    /// Creates the nodes of a cluster, its downlink, and their network cards. Returns the nodes with which it starts.
     fn add_nodes(&mut self, id: ClusterId, site: &DrawnSite, caches: &CacheLinks) -> Range<usize> {
         let spec = &self.spec.clusters[id.index()];
         let cluster = EntityKey::of(&spec.name);
@@ -349,7 +363,13 @@ impl World<'_> {
         let link = links.add_cluster(spec.region, regional_cache, site.downlink, network);
         let inside = caches.link(id, CachePlace::Cluster).unwrap_or(link);
         let first = self.nodes.len();
-        for at in 0..spec.draw_nodes(&self.streams, cluster) {
+        let drawn = spec.draw_nodes(&self.streams, cluster);
+        let at_start = self.spec.nodes_at_start(id.index(), drawn);
+        let most = spec
+            .autoscaling
+            .as_ref()
+            .map_or(at_start, |spec| spec.max_nodes);
+        for at in 0..most {
             let key = cluster.part(u64::from(at));
             let mut rng = self.streams.stream(key, "unpack speed");
             let speed = dist::lognormal(&mut rng, 1.0, self.spec.node.unpack_spread);
@@ -359,10 +379,13 @@ impl World<'_> {
                 ..site.hardware
             };
             let content = self.contents.first();
-            let node = NodeState::new(&self.spec.node, content, id, key, hardware);
+            let mut node = NodeState::new(&self.spec.node, content, id, key, hardware);
+            let disk = self.spec.node.disk.as_ref();
+            let space = DiskSpace::draw(disk, &self.streams, key, self.catalog.len());
+            node.space = space.map(Box::new);
             self.nodes.push(node);
         }
-        first..self.nodes.len()
+        first..first + at_start as usize
     }
 
     pub(crate) fn nodes_of(&self, cluster: ClusterId) -> Range<usize> {

@@ -88,6 +88,7 @@ impl ClusterState {
 impl World<'_> {
     pub(crate) fn handle_workload(&mut self, event: WorkloadEvent, queue: &mut Queue) {
         match event {
+            WorkloadEvent::PodCreated(pod) => self.pod_created(pod, queue),
             WorkloadEvent::PodBound(pod) => self.pod_bound(pod, queue),
             WorkloadEvent::SandboxReady(pod) => self.sandbox_ready(pod, queue),
             WorkloadEvent::PodSync(pod) => self.sync_pod(pod, queue),
@@ -213,9 +214,7 @@ impl World<'_> {
                 return;
             }
             for _ in 0..step.create {
-                let nodes = self.nodes_of(cluster);
-                let state = &self.clusters[cluster.index()].workloads[workload];
-                let node = state.least_loaded_node(nodes, &self.nodes, &self.pods);
+                let node = self.node_for_pod(cluster, workload);
                 self.create_pod(cluster, workload, node, queue);
             }
             for (are_available, count) in
@@ -249,7 +248,11 @@ impl World<'_> {
             self.delete_pod(pod, queue);
         }
         for at in step.create {
-            self.create_pod(cluster, workload, NodeId::at(nodes.start + at), queue);
+            let node = NodeId::at(nodes.start + at);
+            if self.nodes[node.index()].is_under_pressure() {
+                continue;
+            }
+            self.create_pod(cluster, workload, Some(node), queue);
         }
     }
 
@@ -269,6 +272,8 @@ impl World<'_> {
             .position(|&other| other == node)
             .expect("a pod that is gone was terminating");
         terminating.swap_remove(at);
+        self.pod_leaves_disk(id, queue);
+        self.bind_waiting(cluster, queue);
         self.sync_workload(cluster, workload, queue);
         self.note_pods_gone(cluster, queue);
     }

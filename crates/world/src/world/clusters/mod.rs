@@ -9,6 +9,8 @@
 //! | `apply_rules`, `failed_applies` | what an agent does when an apply fails |
 //! | `removal` | the end of a cluster's workloads, once nothing wants them |
 //! | `pod`, `pods` | pods, readiness probes, image back-off; all pods with their events |
+//! | `scheduling` | the room of nodes, and pods that fit on none |
+//! | `autoscaling`, `autoscaling_spec` | nodes that join while pods wait |
 //! | `pod_queues` | how fast pods are created, scheduled and started |
 //! | `workload`, `controllers`, `rolling` | rolling updates of Deployments and DaemonSets |
 //! | `restarts` | when a container that crashed starts again |
@@ -20,6 +22,8 @@ pub(super) mod agent;
 pub(super) mod agent_spec;
 mod agent_steps;
 pub(super) mod apply_rules;
+pub(super) mod autoscaling;
+pub(super) mod autoscaling_spec;
 pub(super) mod cluster;
 pub(super) mod cluster_draws;
 mod controllers;
@@ -32,6 +36,7 @@ pub(super) mod progress_deadline;
 pub(super) mod removal;
 pub(super) mod restarts;
 pub(super) mod rolling;
+pub(super) mod scheduling;
 pub(super) mod site;
 pub(super) mod spec;
 #[cfg(test)]

@@ -22,7 +22,7 @@
 //! `depot/steps/{monitor_step,health_check_step}.go`; the kubelet's startup probe does the same). The period of the
 //! check is left out.
 //!
-//! Left out: resources and evictions, init containers, liveness probes, and the seconds that the API server, the
+//! Left out: evictions, init containers, liveness probes, and the seconds that the API server, the
 //! kubelet's status manager and the workload controllers need to see each other's changes. The kubelet sees container
 //! changes once a second (PLEG); the mean delay of half a second is part of `startOverhead`.
 
@@ -44,6 +44,8 @@ use fleetsim_units::{SimDuration, SimTime};
 /// The phase of a pod.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PodPhase {
+    /// No node has room for the pod.
+    Unbound,
     /// The pod waits to be created and bound to its node.
     Pending,
     /// The pod's sandbox is being created.
@@ -103,6 +105,13 @@ pub(crate) struct Pod {
     pub next: Option<EventId>,
 }
 
+impl Pod {
+    /// Returns whether the pod has a node. Without one, [`Pod::node`] means nothing.
+    pub(crate) fn has_node(&self) -> bool {
+        self.phase != PodPhase::Unbound
+    }
+}
+
 impl World<'_> {
     pub(crate) fn new_pod(
         &mut self,
@@ -115,6 +124,9 @@ impl World<'_> {
         let image = Catalog::revision(self.spec.workloads[workload].image, revision == NEW);
         let ordinal = self.nodes[node.index()].pods;
         self.nodes[node.index()].pods += 1;
+        if phase != PodPhase::Unbound {
+            self.nodes[node.index()].uses_image(image);
+        }
         self.pods.add(Pod {
             cluster,
             node,
@@ -139,23 +151,65 @@ impl World<'_> {
         })
     }
 
+    /// Creates a pod on this node. `None`: no node has room for it.
     pub(crate) fn create_pod(
         &mut self,
         cluster: ClusterId,
         workload: usize,
-        node: NodeId,
+        node: Option<NodeId>,
         queue: &mut Queue,
     ) {
         let state = &mut self.clusters[cluster.index()].workloads[workload];
         let revision = state
             .desired
             .expect("a controller without a template creates nothing");
+        let Some(node) = node else {
+            let id = self.new_unbound_pod(cluster, workload, revision);
+            self.create_unbound_pod(id, queue);
+            return;
+        };
         let id = self.new_pod(cluster, workload, node, revision, PodPhase::Pulling);
         self.clusters[cluster.index()].workloads[workload]
             .pods
             .push(id);
         let now = queue.now();
         let bound = self.clusters[cluster.index()].pod_queues.bound(now);
+        self.bind_at(id, bound, queue);
+    }
+
+    /// Adds a pod without a node to a workload.
+    fn new_unbound_pod(
+        &mut self,
+        cluster: ClusterId,
+        workload: usize,
+        revision: Revision,
+    ) -> PodId {
+        // The pod is counted on its node when it has one.
+        let any = NodeId::at(self.nodes_of(cluster).start);
+        let pods = self.nodes[any.index()].pods;
+        let id = self.new_pod(cluster, workload, any, revision, PodPhase::Unbound);
+        self.nodes[any.index()].pods = pods;
+        self.clusters[cluster.index()].workloads[workload]
+            .pods
+            .push(id);
+        id
+    }
+
+    /// Gives a node to a pod without one.
+    pub(super) fn place(&mut self, id: PodId, node: NodeId) {
+        let state = &mut self.nodes[node.index()];
+        let ordinal = state.pods;
+        state.pods += 1;
+        state.uses_image(self.pods[id.index()].image);
+        let pod = &mut self.pods[id.index()];
+        pod.node = node;
+        pod.ordinal = ordinal;
+        pod.phase = PodPhase::Pulling;
+    }
+
+    /// Gives a pod to its kubelet at the time at which the scheduler binds it.
+    pub(super) fn bind_at(&mut self, id: PodId, bound: SimTime, queue: &mut Queue) {
+        let now = queue.now();
         if bound == now {
             self.reach_node(id, queue);
         } else {
@@ -219,6 +273,14 @@ impl World<'_> {
         let was = std::mem::replace(&mut pod.phase, PodPhase::Terminating);
         pod.ready = false;
         pod.available = false;
+        if was == PodPhase::Unbound {
+            // No kubelet has the pod, so it is gone at once.
+            self.clusters[cluster.index()].workloads[workload]
+                .pods
+                .retain(|&other| other != id);
+            self.stop_waiting(id);
+            return;
+        }
         let host = &mut self.nodes[node.index()];
         host.pull_queue.retain(|waiting| waiting.pod != id);
         let on_lost_node = host.down;
@@ -255,6 +317,9 @@ impl World<'_> {
         let pods = self.nodes[node.index()].pods;
         let id = self.new_pod(cluster, workload, node, NEW, PodPhase::Pulling);
         self.nodes[node.index()].pods = pods;
+        // Nothing runs an image that is pulled in advance, so the kubelet may remove it.
+        let image = self.pods[id.index()].image;
+        self.nodes[node.index()].leaves_image(image, queue.now());
         let pod = &mut self.pods[id.index()];
         pod.pre_pull = true;
         pod.ordinal = 1 << 31 | workload as u32;

@@ -9,8 +9,8 @@
 //! 1.0 to 1.2 s under load (kubernetes-sigs/agent-sandbox, pull requests 1209, 1275 and 1609, 2026).
 //!
 //! Left out: the part of this wait that precedes the pull, since sandboxes wait for the disk, too; the slow start of a
-//! ReplicaSet (1, 2, 4, ... pods), requests for events and statuses, priorities, pods that do not fit on any node, and
-//! API servers that are slow under load.
+//! ReplicaSet (1, 2, 4, ... pods), requests for events and statuses, priorities, and API servers that are slow under load.
+//! `scheduling` has the pods that fit on no node.
 
 use serde::{Deserialize, Serialize};
 
@@ -81,22 +81,44 @@ const fn one() -> u32 {
 
 /// The limited queues of one cluster, in the order in which a pod passes them.
 #[derive(Clone, Debug)]
-pub(crate) struct PodQueues(Box<[Reservations]>);
+pub(crate) struct PodQueues {
+    creation: Option<Reservations>,
+    scheduling: Option<Reservations>,
+}
 
 impl PodQueues {
     pub(crate) fn new(spec: &PodSpec) -> Self {
-        let limits = [spec.creation, spec.scheduling].into_iter().flatten();
-        Self(
-            limits
-                .map(|limit| Reservations::new(limit.rate.get(), limit.burst))
-                .collect(),
-        )
+        Self {
+            creation: spec.creation.map(reservations),
+            scheduling: spec.scheduling.map(reservations),
+        }
     }
 
-    /// Returns when a pod that is requested now is bound to its node.
+    /// Returns when a pod that is requested now is bound to its node, if there is one for it.
     pub(crate) fn bound(&mut self, now: SimTime) -> SimTime {
-        self.0.iter_mut().fold(now, |at, queue| queue.reserve(at))
+        let created = self.created(now);
+        self.scheduled(created)
     }
+
+    /// Returns when a pod that is requested now is created.
+    pub(crate) fn created(&mut self, now: SimTime) -> SimTime {
+        match &mut self.creation {
+            Some(queue) => queue.reserve(now),
+            None => now,
+        }
+    }
+
+    /// Returns when a pod is bound for which the scheduler finds a node now.
+    pub(crate) fn scheduled(&mut self, now: SimTime) -> SimTime {
+        match &mut self.scheduling {
+            Some(queue) => queue.reserve(now),
+            None => now,
+        }
+    }
+}
+
+fn reservations(limit: PodLimit) -> Reservations {
+    Reservations::new(limit.rate.get(), limit.burst)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::engine::{EntityKey, Streams};
 use crate::world::calibration as default;
+use crate::world::clusters::autoscaling_spec::AutoscalingSpec;
 use crate::world::clusters::site::{GapSpec, SiteKind, SiteLink};
 use crate::world::quantity::{CountOrPercent, DurationModel, FactorModel, RateModel};
 use fleetsim_units::serial::positive;
@@ -41,6 +42,8 @@ pub struct ClusterSpec {
     pub labels: Arc<BTreeMap<String, String>>,
     /// Number of worker nodes; drawn for each cluster and rounded to at least one.
     pub nodes: FactorModel,
+    /// Nodes that join while pods wait for room. Default: none, and pods always fit.
+    pub autoscaling: Option<AutoscalingSpec>,
     /// The kind of site. It sets the defaults of `downlink`, `rtt`, `loss` and `gaps`.
     pub site: Option<SiteKind>,
     /// Total rate at which the cluster's nodes can receive from outside; drawn for each cluster.
@@ -91,6 +94,13 @@ impl ClusterSpec {
         (self.site, self.rtt_correlation) = (Some(site), correlation);
     }
 
+    /// Returns the mean number of nodes with which the cluster starts.
+    #[must_use]
+    pub fn mean_nodes(&self) -> f64 {
+        let least = self.autoscaling.as_ref().and_then(|spec| spec.min_nodes);
+        least.map_or_else(|| self.nodes.mean(), f64::from)
+    }
+
     /// Draws the number of nodes of the cluster with the key `cluster`.
     pub(crate) fn draw_nodes(&self, streams: &Streams, cluster: EntityKey) -> u32 {
         match &self.nodes {
@@ -112,6 +122,7 @@ impl Default for ClusterSpec {
             clusters: None,
             labels: Arc::default(),
             nodes: default::NODES.into(),
+            autoscaling: None,
             site: None,
             downlink: default::DOWNLINK.into(),
             rtt: default::RTT,

@@ -125,9 +125,33 @@ impl WorkloadState {
         NodeId::at(nodes.start + at)
     }
 
+    /// Like [`WorkloadState::least_loaded_node`], of the nodes that have room. `None`: none has.
+    pub(super) fn least_loaded_of(
+        &self,
+        nodes: Range<usize>,
+        has_room: &[bool],
+        states: &[NodeState],
+        pods: &[Pod],
+    ) -> Option<NodeId> {
+        let mut current = vec![0_u32; nodes.len()];
+        let mut all = vec![0_u32; nodes.len()];
+        for pod in &self.pods {
+            let pod = &pods[pod.index()];
+            if pod.has_node() {
+                let at = pod.node.index() - nodes.start;
+                current[at] += u32::from(self.is_current(pod));
+                all[at] += 1;
+            }
+        }
+        let at = (0..nodes.len())
+            .filter(|&at| has_room[at])
+            .min_by_key(|&at| (!states[nodes.start + at].ready, current[at], all[at], at))?;
+        Some(NodeId::at(nodes.start + at))
+    }
+
     /// Returns the pod of another revision to delete next. Like a ReplicaSet, it chooses a pod that shares its node
-    /// with the most pods of the workload; of several, the youngest (kubernetes/kubernetes
-    /// `pkg/controller/controller_utils.go`, `ActivePodsWithRanks`).
+    /// with the most pods of the workload; of several, the youngest; and before all of them a pod without a node
+    /// (kubernetes/kubernetes `pkg/controller/controller_utils.go`, `ActivePodsWithRanks`).
     pub(super) fn next_victim(&self, is_available: bool, pods: &[Pod]) -> PodId {
         self.pods
             .iter()
@@ -136,7 +160,10 @@ impl WorkloadState {
                 let pod = &pods[pod.index()];
                 !self.is_current(pod) && pod.available == is_available
             })
-            .max_by_key(|&pod| (self.pods_on(pods[pod.index()].node, pods), pod))
+            .max_by_key(|&id| {
+                let pod = &pods[id.index()];
+                (!pod.has_node(), self.pods_on(pod.node, pods), id)
+            })
             .expect("the controller deletes existing pods")
     }
 
@@ -144,7 +171,8 @@ impl WorkloadState {
     fn pods_on(&self, node: NodeId, pods: &[Pod]) -> usize {
         let mut count = 0;
         for pod in &self.pods {
-            count += usize::from(pods[pod.index()].node == node);
+            let pod = &pods[pod.index()];
+            count += usize::from(pod.node == node && pod.has_node());
         }
         count
     }

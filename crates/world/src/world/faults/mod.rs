@@ -112,8 +112,10 @@ impl World<'_> {
         for at in 0..self.spec.faults.regional.len() {
             self.start_regional(at, queue);
         }
-        for at in 0..self.nodes.len() {
-            self.start_node_loss(NodeId::at(at), queue);
+        for cluster in 0..self.clusters.len() {
+            for at in self.clusters[cluster].nodes.clone() {
+                self.start_node_loss(NodeId::at(at), queue);
+            }
         }
     }
 

@@ -11,8 +11,8 @@
 //! tolerations that the API server adds by default (300 s) and the DaemonSet controller adds (unlimited). Times
 //! between failures and repairs have no source: Weibull or exponential, and lognormal.
 //!
-//! Left out: nodes that a cloud replaces with nodes with empty disks, drains, and pods without a node (if no node of a
-//! cluster is ready, a new pod is bound to one of them and starts when that node recovers).
+//! Left out: nodes that a cloud replaces with nodes with empty disks, and drains. If no node of a cluster is ready, a
+//! new pod is bound to one of them and starts when that node recovers, unless nodes have limited room.
 
 use crate::world::World;
 use crate::world::backoff::BackoffEntry;
@@ -47,7 +47,7 @@ impl<'s> World<'s> {
 
     /// Starts the failure process of a node. All nodes are up when the rollout starts. Their processes have already
     /// run for as long as those of outages, but a node that would be down at the start has just recovered.
-    pub(super) fn start_node_loss(&mut self, id: NodeId, queue: &mut Queue) {
+    pub(crate) fn start_node_loss(&mut self, id: NodeId, queue: &mut Queue) {
         if self.spec.faults.node_loss.is_none() {
             return;
         }
@@ -70,7 +70,10 @@ impl<'s> World<'s> {
         cluster
             .pods()
             .copied()
-            .filter(|pod| self.pods[pod.index()].node == id)
+            .filter(|pod| {
+                let pod = &self.pods[pod.index()];
+                pod.node == id && pod.has_node()
+            })
             .collect()
     }
 
@@ -172,6 +175,8 @@ impl<'s> World<'s> {
             found.crashes = Crashes::default();
             self.reach_node(pod, queue);
         }
+        self.watch_space(id, queue);
+        self.bind_waiting(cluster, queue);
         self.sync_workloads(cluster, queue);
         self.faults
             .schedule(queue.now() + next, FaultEvent::NodeFails(id), queue);

@@ -252,6 +252,8 @@ pub struct Meter {
     pub registry_downloads: Gauge,
     /// Number of clusters with an image pull in progress.
     pub pulling_clusters: Gauge,
+    /// Number of pods for which no node has room.
+    pub unbound_pods: Gauge,
 }
 
 impl Meter {
@@ -293,6 +295,7 @@ impl Meter {
             downloads: Gauge::default(),
             registry_downloads: Gauge::default(),
             pulling_clusters: Gauge::default(),
+            unbound_pods: Gauge::default(),
         }
     }
 

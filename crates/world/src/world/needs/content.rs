@@ -109,11 +109,7 @@ fn config(image: &ImageSpec, number: usize) -> NeededBlob {
 fn layer_blob(world: &WorldSpec, layer: &LayerSpec, number: usize) -> NeededBlob {
     let node = &world.node;
     let compressed = layer.compressed.typical().get() as f64;
-    let unpacked = match &layer.uncompressed {
-        Uncompressed::Ratio(ratio) => compressed * ratio,
-        Uncompressed::Size(size) => size.typical().get() as f64,
-        Uncompressed::AsSent => compressed,
-    };
+    let unpacked = layer.typical_size_on_disk();
     let gzip = node.unpack_rate.typical().get();
     let decompress_s = match layer.uncompressed {
         // If the node has a disk model, only the disk limits the time.
@@ -144,18 +140,29 @@ pub(super) struct ClusterNodes {
     /// fewest pods.
     pub(super) of_image: Vec<u32>,
     /// The previous revision runs in the cluster.
-    runs_previous: bool,
+    pub(super) runs_previous: bool,
 }
 
 impl ClusterNodes {
     pub(super) fn of(world: &WorldSpec, at: usize) -> Self {
         let cluster = &world.clusters[at];
-        let nodes = (cluster.nodes.typical().get().round() as u32).max(1);
+        let mut nodes = (cluster.nodes.typical().get().round() as u32).max(1);
+        let mut room = None;
+        if let Some(autoscaling) = &cluster.autoscaling {
+            let needed = autoscaling.nodes_for(world.deployed_pods());
+            nodes = autoscaling.min_nodes.unwrap_or(nodes).max(needed);
+            nodes = nodes.min(autoscaling.max_nodes);
+            room = Some(autoscaling.pods_per_node);
+        }
         let mut of_image = vec![0; world.images.len()];
         let gets_release = !cluster.offline && !cluster.paused && cluster.registered;
         for workload in world.workloads.iter().filter(|_| gets_release) {
             let pulling = match workload.kind {
-                WorkloadKind::Deployment { replicas, .. } => replicas.min(nodes),
+                WorkloadKind::Deployment { replicas, .. } => match room {
+                    // Pods that wait may all get the same few nodes.
+                    Some(room) => replicas.div_ceil(room).min(nodes),
+                    None => replicas.min(nodes),
+                },
                 WorkloadKind::DaemonSet { .. } => nodes,
             };
             let most: &mut u32 = &mut of_image[workload.image];

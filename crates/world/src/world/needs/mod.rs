@@ -4,6 +4,8 @@
 //! product delays anything, and each cache and each group of peers fetches a layer once. Each resource is considered
 //! alone. What is drawn counts with its median, or its mean where that is the parameter.
 //!
+//! The space on a disk takes no time, and is listed last with the amount and the size.
+//!
 //! Left out: the faults of an experiment, outages of a registry, losses by overload, gaps of links, limits of
 //! connections to a host, what peers can send, and the kubelet's own limits. Clusters that are offline, paused or
 //! without an agent need nothing.
@@ -24,6 +26,17 @@ use content::ReleaseContent;
 use demand::ReleaseDemand;
 pub use need::{NeededAmount, ResourceNeed};
 
+impl WorldSpec {
+    /// Returns the bytes that are on a node's disk at the start and cannot be removed, if its size is limited.
+    #[must_use]
+    pub fn space_at_start(&self) -> Option<f64> {
+        let disk = self.node.disk.as_ref()?;
+        let runs_previous = (0..self.clusters.len()).any(|at| self.installed(at).is_some());
+        disk.size?;
+        Some(sites::space_at_start(self, disk, runs_previous))
+    }
+}
+
 /// Returns the needs of a release, in descending order of their minimum times. Resources without a limit are left out.
 #[must_use]
 pub fn resource_needs(world: &WorldSpec) -> Vec<ResourceNeed> {
@@ -32,7 +45,10 @@ pub fn resource_needs(world: &WorldSpec) -> Vec<ResourceNeed> {
     let mut needs = limits::registry_needs(world, &demand);
     needs.extend(limits::shared_link_needs(world, &demand));
     needs.extend(sites::site_needs(world, &content, &demand));
-    needs.retain(|need| !need.least.is_zero());
+    needs.retain(|need| {
+        let is_space = matches!(need.amount, NeededAmount::Space(_));
+        is_space || !need.least.is_zero()
+    });
     needs.sort_by_key(|need| std::cmp::Reverse(need.least));
     needs
 }

@@ -13,14 +13,19 @@ pub enum NeededAmount {
     Requests(u64),
     /// Images that a quota counts.
     Pulls(u64),
+    /// Nodes that join a cluster.
+    Nodes(u64),
+    /// Bytes that a disk holds at the same time.
+    Space(Bytes),
 }
 
 impl fmt::Display for NeededAmount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
-            Self::Bytes(bytes) => bytes.to_string(),
+            Self::Bytes(bytes) | Self::Space(bytes) => bytes.to_string(),
             Self::Requests(requests) => counted(*requests, "request"),
             Self::Pulls(pulls) => counted(*pulls, "pull"),
+            Self::Nodes(nodes) => counted(*nodes, "node"),
         };
         f.pad(&text)
     }

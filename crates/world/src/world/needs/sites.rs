@@ -7,6 +7,7 @@ use super::limits::over_link;
 use super::need::{NeededAmount, ResourceNeed};
 use crate::world::distribution::spec::{CachePlace, DistributionKind};
 use crate::world::nodes::runtime::spec::SlotScope;
+use crate::world::nodes::spec::DiskSpec;
 use crate::world::registry::tcp::path_cap;
 use crate::world::spec::WorldSpec;
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration};
@@ -86,7 +87,7 @@ struct SiteView<'w> {
 
 impl SiteView<'_> {
     /// Returns the needs of the cluster, one of each kind.
-    fn all(&self) -> [Option<ResourceNeed>; 9] {
+    fn all(&self) -> [Option<ResourceNeed>; 11] {
         [
             self.downlink(),
             self.cache(),
@@ -97,6 +98,8 @@ impl SiteView<'_> {
             self.seeds(),
             self.unpacking(),
             self.disk(),
+            self.new_nodes(),
+            self.space(),
         ]
     }
 
@@ -274,4 +277,74 @@ impl SiteView<'_> {
             least: SimDuration::from_secs_f64(waits / rate.get()),
         })
     }
+
+    /// Returns the need of nodes that join before all pods have room. Additional pods of an update are left out.
+    fn new_nodes(&self) -> Option<ResourceNeed> {
+        let cluster = &self.world.clusters[self.at];
+        let autoscaling = cluster.autoscaling.as_ref()?;
+        let gets_release = !cluster.offline && !cluster.paused && cluster.registered;
+        if !gets_release || self.world.installed(self.at).is_some() {
+            return None;
+        }
+        let start = cluster.mean_nodes().round() as u32;
+        let needed = autoscaling.nodes_for(self.world.deployed_pods());
+        let missing = needed.min(autoscaling.max_nodes).saturating_sub(start);
+        if missing == 0 {
+            return None;
+        }
+        let ready = autoscaling.provisioning.typical();
+        let mut least = autoscaling.decision.typical() + ready;
+        if let Some(limit) = autoscaling.creation {
+            let later = missing.saturating_sub(limit.burst);
+            least += SimDuration::from_secs_f64(f64::from(later) / limit.rate.get());
+        }
+        Some(ResourceNeed {
+            resource: self.named("new nodes of"),
+            amount: NeededAmount::Nodes(u64::from(missing)),
+            limit: format!("ready {ready} after a request"),
+            least,
+        })
+    }
+
+    /// Returns the need of space on a node's disk, with what is on it at the start.
+    fn space(&self) -> Option<ResourceNeed> {
+        let disk = self.world.node.disk.as_ref()?;
+        let size = disk.size?;
+        let runs_previous = self.world.installed(self.at).is_some();
+        let mut bytes = space_at_start(self.world, disk, runs_previous);
+        for blob in self.blobs.iter().filter(|blob| !blob.is_config) {
+            bytes += blob.unpacked;
+            if self.world.node.keep_blobs {
+                bytes += blob.bytes;
+            }
+        }
+        Some(ResourceNeed {
+            resource: self.named("space on a disk of"),
+            amount: NeededAmount::Space(Bytes::new(bytes.round() as u64)),
+            limit: size.to_string(),
+            least: SimDuration::ZERO,
+        })
+    }
+}
+
+/// Returns the bytes that are on a node's disk at the start and cannot be removed. A node may run one of several
+/// images of the previous revision.
+pub(super) fn space_at_start(world: &WorldSpec, disk: &DiskSpec, runs_previous: bool) -> f64 {
+    let used = disk.used.typical().get() as f64;
+    if !runs_previous {
+        return used;
+    }
+    let mut largest: f64 = 0.0;
+    for image in &world.images {
+        let mut bytes = 0.0;
+        for layer in &image.previous {
+            let compressed = layer.compressed.typical().get() as f64;
+            bytes += layer.typical_size_on_disk();
+            if world.node.keep_blobs {
+                bytes += compressed;
+            }
+        }
+        largest = largest.max(bytes);
+    }
+    used + largest
 }

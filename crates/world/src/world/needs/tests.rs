@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::{NeededAmount, ResourceNeed, resource_needs};
+use crate::world::clusters::autoscaling_spec::{AutoscalingSpec, NodeCreation};
 use crate::world::clusters::spec::{PullPolicy, WorkloadKind, WorkloadSpec};
 use crate::world::distribution::spec::{
     CachePlace, CacheSpec, CellSpec, Coalesce, DistributionKind, MirrorSpec, PiecesSpec, SpegelSpec,
@@ -298,10 +299,60 @@ fn unpacking_and_the_disk_dominate_slow_nodes() {
         class: DiskClass::Emmc,
         rate: rate(1e6).into(),
         buffer: Bytes::new(1_000_000),
+        ..DiskSpec::default()
     });
     let needs = resource_needs(&disk);
     assert_eq!(needs[0].resource, "disk of a node of c0000 and 2 alike");
     assert_eq!(needs[0].least, SimDuration::from_secs(99));
+}
+
+#[test]
+fn a_scale_up_needs_the_time_of_a_node() {
+    let mut world = bare_world(2);
+    for cluster in &mut world.clusters {
+        cluster.nodes = 1.into();
+        cluster.autoscaling = Some(AutoscalingSpec {
+            min_nodes: None,
+            max_nodes: 9,
+            pods_per_node: 2,
+            decision: fixed(SimDuration::from_secs(5)),
+            provisioning: fixed(SimDuration::from_secs(60)),
+            creation: Some(NodeCreation {
+                rate: PerSecond::new(0.1),
+                burst: 1,
+            }),
+        });
+    }
+    world.workloads[0].kind = WorkloadKind::Deployment {
+        replicas: 5,
+        max_unavailable: CountOrPercent::Count(0),
+        max_surge: CountOrPercent::Count(1),
+        progress_deadline: SimDuration::from_hours(1),
+    };
+    // Each cluster needs two nodes more, of which the second is created 10 s after the first.
+    let needs = resource_needs(&world);
+    assert_eq!(needs[0].resource, "new nodes of c0000 and 1 alike");
+    assert_eq!(needs[0].amount, NeededAmount::Nodes(2));
+    assert_eq!(needs[0].least, SimDuration::from_secs(75));
+    let ready = play(&world, 1, SimDuration::from_hours(1)).ready_s()[0].expect("it ends");
+    assert!((75.0..80.0).contains(&ready), "{ready}");
+}
+
+#[test]
+fn a_disk_needs_space_for_both_revisions() {
+    let mut world = bare_world(1);
+    world.release = ReleaseKind::Update;
+    world.images[0].previous = vec![layer("old", 300_000_000)];
+    world.node.disk = Some(DiskSpec {
+        size: Some(Bytes::new(2_000_000_000)),
+        used: Bytes::new(500_000_000).into(),
+        ..DiskClass::None.spec()
+    });
+    let needs = resource_needs(&world);
+    let space = needs.last().expect("a need of space");
+    assert_eq!(space.resource, "space on a disk of c0000");
+    // 500 MB are used, and each image counts compressed and unpacked: 600 and 200 MB.
+    assert_eq!(space.amount, NeededAmount::Space(Bytes::new(1_300_000_000)));
 }
 
 /// Random bytes, each of which makes one decision.

@@ -9,7 +9,7 @@
 //! Left out: the leftovers of a pull on a node that fails, because the lease remains for 24 h.
 
 use crate::world::nodes::catalog::{Catalog, ImageRef};
-use crate::world::nodes::node::{Blob, Chain, NodeContent, NodeState};
+use crate::world::nodes::node::{Blob, Chain, NodeContent, NodeState, ReadProgress};
 use crate::world::nodes::pull::Pull;
 use fleetsim_units::{Bytes, SimDuration, SimTime};
 
@@ -47,6 +47,28 @@ impl NodeState {
             }
         }
         lost
+    }
+
+    /// Removes an image from the node, with its parts that no other image has. Returns the lost bytes of incomplete
+    /// blobs. `None`: the image is being pulled, and stays.
+    pub(super) fn remove_image(
+        &mut self,
+        image: usize,
+        pulls: &[Pull],
+        catalog: &Catalog,
+    ) -> Option<Bytes> {
+        let mut is_pulled = false;
+        for pull in &self.pulls {
+            is_pulled |= usize::from(pulls[pull.index()].image.0) == image;
+        }
+        if is_pulled {
+            return None;
+        }
+        let content = self.content_mut();
+        content.present[image] = false;
+        content.reading[image] = ReadProgress::NotYet;
+        let held = self.held_images(pulls);
+        Some(self.content_mut().delete_image(image, &held, catalog))
     }
 
     /// Returns the images that are on the node or being pulled.

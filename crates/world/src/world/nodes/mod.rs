@@ -8,6 +8,8 @@
 //! | `pull_wait` | why pulls wait while nothing of them moves |
 //! | `order` | pulls that real machines carry out |
 //! | `collector` | the deletion of a failed pull's leftovers |
+//! | `space` | the space on a disk, and pulls that do not fit |
+//! | `image_collection` | images that the kubelet removes, and nodes whose disks are nearly full |
 //! | `unpack`, `disk` | unpacking layers, and the disk to which they are written |
 //! | `runtime` | requests of a pull, retries, and pulls that stall |
 //! | `spec` | the settings |
@@ -15,6 +17,7 @@
 pub(super) mod catalog;
 mod collector;
 pub(super) mod disk;
+mod image_collection;
 pub(super) mod node;
 pub(super) mod order;
 pub(super) mod pull;
@@ -22,5 +25,8 @@ pub(super) mod pull_error;
 pub(super) mod pull_progress;
 pub(super) mod pull_wait;
 pub(super) mod runtime;
+pub(super) mod space;
+#[cfg(test)]
+mod space_tests;
 pub(super) mod spec;
 mod unpack;

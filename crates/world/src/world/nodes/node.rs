@@ -1,8 +1,6 @@
 //! A node: the content of its disk, its queue of image pulls, and its download and unpack slots.
 //!
-//! Left out: image garbage collection. The kubelet deletes images when the disk is 85% full, checking every five
-//! minutes, and never deletes images of running pods. This affects a rollout only on disks that are too small for two
-//! revisions, and then through evictions, which are not modelled either.
+//! `space` has the size of the disk, and `image_collection` the images that the kubelet removes.
 
 use crate::world::nodes::spec::NodeSpec;
 use std::collections::{BTreeSet, VecDeque};
@@ -14,6 +12,7 @@ use crate::world::ids::{ClusterId, NodeId, PodId, PullId};
 use crate::world::nodes::catalog::{Catalog, Image, ImageRef, Layer};
 use crate::world::nodes::disk::{Disk, UnpackRates};
 use crate::world::nodes::pull_progress::PullLayer;
+use crate::world::nodes::space::DiskSpace;
 use crate::world::registry::request::HostRole;
 use crate::world::token_bucket::TokenBucket;
 use fleetsim_units::{Bytes, BytesPerSec, Factor, SimDuration, SimTime};
@@ -168,6 +167,8 @@ pub(crate) struct NodeState {
     pub content: Rc<NodeContent>,
     /// The disk to which layers are written. `None`: the disk never limits the rate.
     pub disk: Option<Box<Disk>>,
+    /// The space on the disk. `None`: it has no limit.
+    pub(crate) space: Option<Box<DiskSpace>>,
     /// Number of layers being unpacked.
     pub unpacking: u32,
     pub(crate) unpack_rates: UnpackRates,
@@ -217,6 +218,7 @@ impl NodeState {
             key,
             unpack_rates,
             disk,
+            space: None,
             unpacking: 0,
             content,
             pull_queue: VecDeque::new(),

@@ -138,6 +138,11 @@ impl Pull {
             _ => spec.compressed,
         };
         let missing = wanted.saturating_sub(have);
+        if let Some(free) = self.free_bytes
+            && self.failing_layer == Some(layer)
+        {
+            return missing.min(Bytes::new(free));
+        }
         match self.planned_failure {
             Some(failure) if self.failing_layer == Some(layer) => {
                 Bytes::new((missing.get() as f64 * failure.bytes) as u64)
@@ -239,6 +244,7 @@ impl World<'_> {
             PullEvent::Unpacked(layer) => self.unpacked(pull, layer, queue),
             PullEvent::Stalled => self.cancel_stalled(pull, queue),
             PullEvent::Deadline => self.pull_deadline(pull, queue),
+            PullEvent::NoSpace => self.pull_out_of_space(pull, queue),
             PullEvent::Completed => self.pulled(pull, queue),
             PullEvent::OrderEnds(error) => self.ordered_pull_ended(pull, error, queue),
         }
@@ -464,7 +470,11 @@ impl World<'_> {
             };
             *blob = Blob::Fetching(have + size);
             pull.fetches[at] = Fetch::Requested;
-            self.fail(id, PullError::Broken, queue);
+            let error = match pull.free_bytes {
+                Some(_) => PullError::NoSpace,
+                None => PullError::Broken,
+            };
+            self.fail(id, error, queue);
             return;
         }
         if image.is_lazy {
@@ -481,6 +491,7 @@ impl World<'_> {
         self.release_slot(id);
         self.grant_slots(id, queue);
         self.resume_node_pulls(id, queue);
+        self.watch_space(self.pulls[id.index()].node, queue);
     }
 
     /// Continues all pulls of a node after a change that they may have waited for.
@@ -509,6 +520,7 @@ impl World<'_> {
         let image = pull.image;
         let host = &mut self.nodes[node.index()];
         host.content_mut().present[usize::from(image.0)] = true;
+        host.image_pulled(image, queue.now());
         self.contents.share(&mut host.content);
         self.image_appears(node, queue);
         let others = self.end_pull(id, queue);
@@ -560,6 +572,13 @@ impl World<'_> {
     fn pull_deadline(&mut self, id: PullId, queue: &mut Queue) {
         self.pulls[id.index()].deadline = None;
         self.fail(id, PullError::Deadline, queue);
+    }
+
+    /// Called when a layer of an attempt does not fit on its node's disk.
+    fn pull_out_of_space(&mut self, id: PullId, queue: &mut Queue) {
+        if !self.pulls[id.index()].ended {
+            self.fail(id, PullError::NoSpace, queue);
+        }
     }
 
     /// Returns every attempt so far, in the order of their start.
@@ -620,6 +639,7 @@ impl World<'_> {
         let others = self.end_pull(id, queue);
         self.cancel_distribution(id, queue);
         self.rates_changed(queue);
+        self.watch_space(node_id, queue);
         others
     }
 

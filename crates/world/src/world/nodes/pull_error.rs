@@ -24,11 +24,13 @@ pub enum PullError {
     NotFound,
     /// The node failed.
     NodeLost,
+    /// The node's disk had no space left.
+    NoSpace,
 }
 
 impl PullError {
     /// The number of error kinds.
-    pub const COUNT: usize = Self::NodeLost as usize + 1;
+    pub const COUNT: usize = Self::NoSpace as usize + 1;
 }
 
 /// The outcome of one attempt to pull an image.

@@ -61,6 +61,10 @@ pub(crate) struct PullProgress {
     /// The point at which the attempt aborts, if it does.
     pub(crate) planned_failure: Option<PlannedFailure>,
     pub(crate) failing_layer: Option<usize>,
+    /// The bytes of the failing layer that fit on the disk, if it fails because others do not.
+    pub(super) free_bytes: Option<u64>,
+    /// Whether a layer does not fit on the disk when it is unpacked, so that the attempt fails at this instant.
+    pub(super) is_out_of_space: bool,
     /// Whether the config has arrived and the missing layers are known.
     pub planned: bool,
     /// Whether all layers are committed, so that only the constant part is left.
@@ -108,6 +112,8 @@ impl PullProgress {
             waits: PullWaits::NONE,
             planned_failure: None,
             failing_layer: None,
+            free_bytes: None,
+            is_out_of_space: false,
             stall_timeout: None,
         }
     }

@@ -39,7 +39,8 @@ impl PullWait {
             | PullError::Broken
             | PullError::Deadline
             | PullError::NotFound
-            | PullError::NodeLost => Self::Kubelet,
+            | PullError::NodeLost
+            | PullError::NoSpace => Self::Kubelet,
         }
     }
 }

@@ -8,10 +8,10 @@ use crate::world::backoff::Backoff;
 use crate::world::calibration as default;
 use crate::world::clusters::restarts::Restarts;
 use crate::world::nodes::runtime::spec::{RuntimeSpec, RuntimeVersion};
-use crate::world::quantity::{DurationModel, RateModel};
+use crate::world::quantity::{DurationModel, RateModel, SizeModel};
 use crate::world::registry::spec::RequestLimit;
 use fleetsim_units::serial::{positive, speed_factor, spread};
-use fleetsim_units::{Bytes, BytesPerSec, PerSecond, SimDuration};
+use fleetsim_units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration};
 
 /// Kubelet, container runtime, disk and network card. Values that are drawn for each cluster are equal on all of its
 /// nodes.
@@ -163,6 +163,57 @@ pub struct DiskSpec {
     pub rate: RateModel,
     /// Bytes that may wait in memory to be written. While there is room, the disk does not slow down unpacking.
     pub buffer: Bytes,
+    /// Size of the disk. Default: so large that it is never full.
+    #[serde(deserialize_with = "positive")]
+    pub size: Option<Bytes>,
+    /// Bytes of the system, of logs and of images in use, which are never freed; drawn for each node. Needs `size`.
+    pub used: SizeModel,
+    /// Bytes of unused images of other releases; drawn for each node. Needs `size`.
+    ///
+    /// The kubelet removes them first. A node starts with at most as many as keep it just below both thresholds.
+    pub unused_images: SizeModel,
+    /// How the kubelet removes images. Needs `size`.
+    pub collection: CollectionSpec,
+}
+
+/// The kubelet's collection of images, and its reaction to a disk that is nearly full.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct CollectionSpec {
+    /// Usage in percent from which the image collector removes images.
+    #[serde(rename = "imageGCHighThresholdPercent")]
+    pub image_gc_high_threshold_percent: u32,
+    /// Usage in percent to which the image collector removes images.
+    #[serde(rename = "imageGCLowThresholdPercent")]
+    pub image_gc_low_threshold_percent: u32,
+    /// Age below which an image is not removed.
+    #[serde(rename = "imageMinimumGCAge")]
+    pub image_minimum_gc_age: SimDuration,
+    /// Time between two runs of the image collector.
+    #[serde(rename = "imageGCPeriod", deserialize_with = "positive")]
+    pub image_gc_period: SimDuration,
+    /// Available share of the disk below which a node takes no more pods; the kubelet's `evictionHard`.
+    pub imagefs_available: Share,
+    /// Time between two looks of the eviction manager at the available space.
+    #[serde(deserialize_with = "positive")]
+    pub monitoring_interval: SimDuration,
+    /// Time for which a node takes no pods after its disk was nearly full; `evictionPressureTransitionPeriod`.
+    pub pressure_transition: SimDuration,
+}
+
+impl Default for CollectionSpec {
+    fn default() -> Self {
+        Self {
+            image_gc_high_threshold_percent: default::IMAGE_GC_HIGH_PERCENT,
+            image_gc_low_threshold_percent: default::IMAGE_GC_LOW_PERCENT,
+            image_minimum_gc_age: default::IMAGE_MINIMUM_AGE,
+            image_gc_period: default::IMAGE_GC_PERIOD,
+            imagefs_available: default::IMAGEFS_AVAILABLE,
+            monitoring_interval: default::EVICTION_INTERVAL,
+            pressure_transition: default::PRESSURE_TRANSITION,
+        }
+    }
 }
 
 /// Rate, in bytes per second, above which a disk never limits anything.
@@ -227,6 +278,10 @@ impl DiskClass {
             class: self,
             rate: BytesPerSec::new(rate).into(),
             buffer,
+            size: None,
+            used: default::DISK_USED.into(),
+            unused_images: Bytes::ZERO.into(),
+            collection: CollectionSpec::default(),
         }
     }
 }

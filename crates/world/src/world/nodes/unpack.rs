@@ -64,7 +64,7 @@ impl World<'_> {
     /// other pulls may wait for.
     pub(crate) fn unpack_next(&mut self, id: PullId, queue: &mut Queue) -> bool {
         let pull = &self.pulls[id.index()];
-        if pull.ended || pull.finishing || !pull.planned {
+        if pull.ended || pull.finishing || !pull.planned || pull.is_out_of_space {
             return false;
         }
         let node = pull.node;
@@ -120,6 +120,9 @@ impl World<'_> {
     }
 
     fn unpack(&mut self, id: PullId, at: usize, queue: &mut Queue) {
+        if !self.takes_space_to_unpack(id, at, queue) {
+            return;
+        }
         let pull = &mut self.pulls[id.index()];
         let image = self.catalog.image(pull.image);
         let layer = image.layers[at];
@@ -154,6 +157,7 @@ impl World<'_> {
             );
         }
         self.note_unpack_begins(on);
+        self.watch_space(on, queue);
     }
 
     /// Records that a part of an image on a node begins to be unpacked or written.

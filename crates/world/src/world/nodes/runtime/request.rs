@@ -353,6 +353,9 @@ impl World<'_> {
     }
 
     fn start_blob(&mut self, id: PullId, request: Request, queue: &mut Queue) {
+        if let Request::Layer(layer) = request {
+            self.take_space_for_download(id, layer);
+        }
         let size = self.blob_size(id, request);
         let pull = &self.pulls[id.index()];
         let (payload, blob) = match request {
@@ -375,6 +378,8 @@ impl World<'_> {
             {
                 disk.download_begins(queue.now(), PullLayer::new(id, layer));
             }
+            let node = self.pulls[id.index()].node;
+            self.watch_space(node, queue);
         } else {
             self.pulls[id.index()].config = Some(transfer);
         }
