@@ -69,6 +69,8 @@ pub enum Resource {
     ControlPlane,
     /// Argo CD's application controller.
     ApplicationController,
+    /// The cores that the shards of Argo CD's application controller share.
+    HubCpu,
     /// Clusters that are slower than others.
     SlowClusters,
     /// Approvals, pauses and other acts of people.
@@ -108,7 +110,7 @@ pub enum ResourceKind {
 
 impl Resource {
     /// All resources, in the order of the table.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::RegistryLink,
         Self::RegistryRequests,
         Self::RegistryWorkers,
@@ -133,6 +135,7 @@ impl Resource {
         Self::Agents,
         Self::ControlPlane,
         Self::ApplicationController,
+        Self::HubCpu,
         Self::SlowClusters,
         Self::People,
         Self::ClosedWindows,
@@ -174,6 +177,7 @@ impl Resource {
             Self::Agents => "the agents",
             Self::ControlPlane => "the product's controller",
             Self::ApplicationController => "Argo CD's application controller",
+            Self::HubCpu => "Argo CD's shared cores",
             Self::SlowClusters => "slow clusters",
             Self::People => "people",
             Self::ClosedWindows => "closed windows",
