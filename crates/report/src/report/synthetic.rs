@@ -406,6 +406,7 @@ impl Fleet {
             } else {
                 String::new()
             },
+            currency: String::new(),
             release_s: 0.0,
             completion_s: completion.filter(|_| wave.unreachable == 0),
             reachable_ready_s: completion,
@@ -481,6 +482,7 @@ impl Fleet {
             events: 1000,
             peak_instances: None,
             removed_targets: None,
+            cost: None,
         };
         let rows =
             |(at, &(told, pull, pulled, ready)): (usize, &(f64, f64, f64, f64))| ClusterRow {

@@ -64,6 +64,27 @@ impl MeasureValue for Option<f64> {
     }
 }
 
+/// The unit of a cost. The column `currency` has its name.
+pub(super) const MONEY: &str = "currency";
+
+/// A run without the columns that no run of its table has.
+pub(super) struct ShownColumns<'r> {
+    pub(super) run: &'r RunRow,
+    /// Whether some run has a measure that only some strategies have.
+    pub(super) has_own: bool,
+    /// Whether some run has a cost.
+    pub(super) has_cost: bool,
+}
+
+impl ShownColumns<'_> {
+    const fn shows(&self, measure: Measure) -> bool {
+        match measure {
+            Measure::Cost => self.has_cost,
+            _ => self.has_own || !measure.is_own(),
+        }
+    }
+}
+
 /// Defines the measures of a run, each in one entry. The documentation is the definition. It is followed by the column
 /// of `runs.csv` with its type, the name in code, the unit (`1` for shares), the direction, `late` for a time that a
 /// run may not reach, and the condition for the value to count.
@@ -89,6 +110,9 @@ macro_rules! measures {
             /// The limit that the blocking rule had reached, and the cause, in words.
             #[serde(default)]
             pub held_detail: String,
+            /// The currency of the cost; empty without prices.
+            #[serde(default)]
+            pub currency: String,
             $($(#[doc = $definition])+ $(#[serde($serde)])? pub $column: $type,)+
         }
 
@@ -102,12 +126,9 @@ macro_rules! measures {
             }
         }
 
-        /// A run without the measures that only some strategies have.
-        pub(super) struct CommonColumns<'r>(pub(super) &'r RunRow);
-
-        impl Serialize for CommonColumns<'_> {
+        impl Serialize for ShownColumns<'_> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let Self(run) = self;
+                let run = self.run;
                 let mut columns = serializer.serialize_struct("RunRow", Measure::ALL.len())?;
                 columns.serialize_field("variant", &run.variant)?;
                 columns.serialize_field("strategy", &run.strategy)?;
@@ -116,7 +137,10 @@ macro_rules! measures {
                 columns.serialize_field("outcome", &run.outcome)?;
                 columns.serialize_field("held_by", &run.held_by)?;
                 columns.serialize_field("held_detail", &run.held_detail)?;
-                $(if !Measure::$measure.is_own() {
+                if self.has_cost {
+                    columns.serialize_field("currency", &run.currency)?;
+                }
+                $(if self.shows(Measure::$measure) {
                     columns.serialize_field(stringify!($column), &run.$column)?;
                 })+
                 columns.end()
@@ -363,13 +387,31 @@ measures! {
     /// Targets that lost their workloads, because the product's object that wanted them was deleted.
     #[serde(default)]
     removed_targets: Option<u64> => RemovedTargets, "targets", LessIsBetter;
+    /// Cost of the run by the experiment's prices; only with `price`.
+    #[serde(default)]
+    cost: Option<f64> => Cost, "currency", LessIsBetter;
 }
 
 impl Measure {
-    /// Returns whether only some strategies have the measure. Results omit it if no run has it.
+    /// Returns whether only some experiments have the measure. Results omit it if no run has it.
     #[must_use]
     pub const fn is_own(self) -> bool {
-        matches!(self, Self::PeakInstances | Self::RemovedTargets)
+        matches!(
+            self,
+            Self::PeakInstances | Self::RemovedTargets | Self::Cost
+        )
+    }
+
+    /// The unit of the measure in these runs: that of the measure, or the currency of a cost.
+    #[must_use]
+    pub fn unit_in<'r>(self, runs: impl IntoIterator<Item = &'r RunRow>) -> &'r str {
+        if self != Self::Cost {
+            return self.unit();
+        }
+        let mut currencies = runs.into_iter().map(|run| run.currency.as_str());
+        currencies
+            .find(|currency| !currency.is_empty())
+            .unwrap_or(MONEY)
     }
 
     /// The measures that results of these runs have.

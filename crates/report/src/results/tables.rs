@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use super::best::{ComparisonRow, comparisons};
 use super::formulas::FormulasAsText;
-use super::measures::CommonColumns;
+use super::measures::ShownColumns;
+use super::rows::{RegistryColumns, RegistryGroups};
 use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
 use super::variants::variant_table;
@@ -128,7 +129,7 @@ impl Tables {
             write_runs(out, tables.runs.iter())
         }),
         ("registries.csv", |tables, out| {
-            write_csv(out, &header::<(RunKey, RegistryRow)>(), &tables.registries)
+            write_registries(out, &tables.registries)
         }),
         (WORKLOADS_FILE, |tables, out| {
             write_csv(out, &header::<(RunKey, WorkloadRow)>(), &tables.workloads)
@@ -218,7 +219,12 @@ fn key(variant: &VariantRecord, replicate: u32) -> RunKey {
 
 /// The names of the fields, for a table that has a header even without rows.
 pub(super) fn header<Row: Default + Serialize>() -> String {
-    let text = String::from_utf8(to_csv("", [Row::default()])).expect("CSV is text");
+    header_of(&Row::default())
+}
+
+/// The names of the fields of a row.
+fn header_of(row: &impl Serialize) -> String {
+    let text = String::from_utf8(to_csv("", [row])).expect("CSV is text");
     text.lines().next().unwrap_or_default().to_owned()
 }
 
@@ -236,17 +242,33 @@ pub(super) fn runs_csv<'r>(runs: impl Iterator<Item = &'r RunRow> + Clone) -> Ve
     bytes
 }
 
-/// Writes runs. Columns of measures that only some strategies have are written only if a run has one of them.
+/// Writes runs. Columns of measures that only some strategies have are written only if a run has one of them, and
+/// those of the cost only if a run has one.
 fn write_runs<'r>(
     out: &mut dyn Write,
     runs: impl Iterator<Item = &'r RunRow> + Clone,
 ) -> io::Result<()> {
     let measures = Measure::present(&runs);
-    if measures.into_iter().any(Measure::is_own) {
-        write_csv(out, "", runs)
-    } else {
-        write_csv(out, "", runs.map(CommonColumns))
-    }
+    let has_cost = measures.contains(&Measure::Cost);
+    let mut own = measures.into_iter().filter(|measure| measure.is_own());
+    let has_own = own.any(|measure| measure != Measure::Cost);
+    let columns = runs.map(|run| ShownColumns {
+        run,
+        has_own,
+        has_cost,
+    });
+    write_csv(out, "", columns)
+}
+
+/// Writes registries and links, with the columns of limits and prices that some row has.
+fn write_registries(out: &mut dyn Write, rows: &[(RunKey, RegistryRow)]) -> io::Result<()> {
+    let groups = RegistryGroups::of(rows.iter().map(|(_, row)| row));
+    let bare = RegistryRow::default();
+    let first = (RunKey::default(), RegistryColumns { row: &bare, groups });
+    let columns = rows
+        .iter()
+        .map(|(key, row)| (key, RegistryColumns { row, groups }));
+    write_csv(out, &header_of(&first), columns)
 }
 
 /// Like [`to_csv`], row by row.
@@ -675,16 +697,27 @@ mod tests {
         let mut counted = run_record(1, 1).run;
         counted.peak_instances = Some(55);
         counted.removed_targets = Some(3);
+        let mut priced = run_record(2, 1).run;
+        priced.cost = Some(1.25);
+        priced.currency = "USD".to_owned();
         let cases = [
-            (vec![plain.clone()], false),
+            (vec![plain.clone()], false, false),
             // A run without the measure has an empty cell.
-            (vec![plain, counted], true),
+            (vec![plain.clone(), counted], true, false),
+            (vec![plain, priced], false, true),
         ];
-        for (runs, has_own) in cases {
+        for (runs, has_own, has_cost) in cases {
             let text = String::from_utf8(runs_csv(runs.iter())).expect("CSV is text");
             let mut columns = vec![first];
-            for measure in Measure::ALL {
-                if has_own || !measure.is_own() {
+            if has_cost {
+                columns.push("currency");
+            }
+            for &measure in Measure::ALL {
+                let is_shown = match measure {
+                    Measure::Cost => has_cost,
+                    _ => has_own || !measure.is_own(),
+                };
+                if is_shown {
                     columns.push(measure.column());
                 }
             }
