@@ -132,6 +132,7 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
             },
             changes: Vec::new(),
             horizon: SimDuration::from_hours(48),
+            price: None,
             file_notes: Vec::new(),
         },
     }

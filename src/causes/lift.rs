@@ -133,6 +133,7 @@ fn relieve_world(world: &mut WorldSpec, resource: Resource, relief: Relief) {
         Resource::Agents
         | Resource::ControlPlane
         | Resource::ApplicationController
+        | Resource::HubCpu
         | Resource::People
         | Resource::ClosedWindows
         | Resource::Rule => {}
@@ -162,6 +163,7 @@ fn relieve_control(scenario: &mut Scenario, resource: Resource, relief: Relief) 
         Resource::ApplicationController => {
             replace_strategy(scenario, StrategyPart::ClusterController, relief)
         }
+        Resource::HubCpu => replace_strategy(scenario, StrategyPart::HubCpu, relief),
         Resource::ClosedWindows => replace_strategy(scenario, StrategyPart::Windows, relief),
         Resource::People => {
             let is_other = relieve_changes(scenario, relief);

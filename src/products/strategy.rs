@@ -125,6 +125,8 @@ pub enum StrategyPart {
     Windows,
     /// A controller of the product between its scheduler and the clusters.
     ClusterController,
+    /// The processors that the processes of this controller share.
+    HubCpu,
 }
 
 /// What remains of a time that a trial lifts. It is not zero, because steps without any duration may repeat endlessly.

@@ -1,5 +1,6 @@
-//! Settings without an effect: entries of `uncertainty`, and paths of a sweep, that nothing in the experiment reads,
-//! and settings that another one turns off ([`super::turned_off`]).
+//! Settings without an effect: entries of `uncertainty`, paths of a sweep, and prices, that nothing in the experiment
+//! reads, and settings that another one turns off ([`super::turned_off`]). A price has an effect if one variant has
+//! what it is for.
 //!
 //! A constant may have no effect because the experiment does not use it, or because every cluster, registry or
 //! strategy has its own value instead. There are many such reasons, so they are found by trying: the experiment is
@@ -13,10 +14,12 @@ use std::collections::BTreeMap;
 
 use super::constants::Level;
 use super::loader::{Loader, Purpose};
+use super::price::without_effect;
 use super::turned_off::turned_off;
 use super::{Experiment, Scenario, Variant};
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
+use crate::document::tree::Node;
 
 impl Loader {
     /// Returns the problems with settings that have no effect in this experiment.
@@ -38,6 +41,9 @@ impl Loader {
                 problems.push(self.effect_problem(&off.path, off.message, off.help));
             }
         }
+        if self.is_as_written("price") {
+            problems.extend(self.prices_without_effect(experiment));
+        }
         let Some(uncertainty) = &experiment.uncertainty else {
             return problems;
         };
@@ -52,6 +58,39 @@ impl Loader {
                 let help = "write the setting with a value other than 0, or remove this entry or the settings that \
                             override it";
                 problems.push(self.effect_problem(&stated.at, message, help));
+            }
+        }
+        problems
+    }
+
+    /// Returns the problems with prices of what no variant has.
+    fn prices_without_effect(&self, experiment: &Experiment) -> Vec<Problem> {
+        let price = Path::of("price");
+        let mut places: Vec<Vec<&str>> = Vec::new();
+        for (key, node) in self.tree.get(&price).map(Node::entries).unwrap_or_default() {
+            if node.entries().is_empty() {
+                places.push(vec![&key.text]);
+            }
+            for (name, _) in node.entries() {
+                places.push(vec![&key.text, &name.text]);
+            }
+        }
+        let mut problems = Vec::new();
+        for place in places {
+            let mut reasons = Vec::new();
+            for variant in &experiment.variants {
+                reasons.push(without_effect(&place, &variant.scenario.world));
+            }
+            if let Some(Some(reason)) = reasons.first()
+                && reasons.iter().all(Option::is_some)
+            {
+                let mut path = price.clone();
+                for key in &place {
+                    path = path.key(key);
+                }
+                let message = format!("this price has no effect: {reason}");
+                let help = "remove it, or add what it is for";
+                problems.push(self.effect_problem(&path, message, help));
             }
         }
         problems
@@ -140,6 +179,7 @@ fn is_same(one: &Scenario, other: &Scenario) -> bool {
         && one.platform == other.platform
         && one.control_loop == other.control_loop
         && one.horizon == other.horizon
+        && one.price == other.price
         && rest(one) == rest(other)
 }
 

@@ -17,6 +17,7 @@ use super::file_plan::PlanFile;
 use super::file_uncertainty::UncertaintyFields;
 use super::fleet::{ClusterGroupFile, InventoryFields};
 use super::precision::PrecisionFields;
+use super::price::PriceFile;
 use super::release::ReleaseFile;
 use crate::control_plane::ControlLoop;
 use crate::document::text_or::TextOr;
@@ -90,6 +91,8 @@ pub(crate) struct ExperimentFile {
     pub(crate) agent: Option<AgentSpec>,
     /// API requests and delays of the rollout controller's loop. Defaults depend on the product.
     pub(crate) controller: Option<ControlLoop>,
+    /// What a rollout costs: prices of data, machines and requests, in one currency. Default: results have no cost.
+    pub(crate) price: Option<PriceFile>,
     /// The strategies to compare. Each has a name of your choice, and one product with its configuration.
     #[cfg_attr(test, schemars(required))]
     pub(crate) strategies: Option<Ordered<StrategyChoice>>,

@@ -213,6 +213,10 @@ impl Checker<'_> {
             self.strategy_name(&path, written.strategy.as_ref(), strategies);
             let at = self.place(path.key("limit"), &path);
             let limit = self.parsed(&at, clocked_limit(&written.limit, file.starts_at.as_ref()));
+            if let Some(limit) = &limit {
+                self.needs_price(&at, limit.measure(), file);
+                self.same_currency(&at, limit.unit(), file);
+            }
             assertions.extend(limit.map(|limit| Assertion {
                 limit,
                 strategy: written.strategy.clone(),

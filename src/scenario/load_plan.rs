@@ -93,6 +93,8 @@ impl Checker<'_> {
                 let at = Path::of("plan").key("limits").index(index);
                 if let Some(limit) = self.parsed(&at, clocked_limit(text, file.starts_at.as_ref()))
                 {
+                    self.needs_price(&at, limit.measure(), file);
+                    self.same_currency(&at, limit.unit(), file);
                     limits.push((at, limit));
                 }
             }

@@ -28,6 +28,7 @@ mod node;
 mod plan;
 mod plan_auto;
 mod precision;
+pub(crate) mod price;
 mod registry;
 mod release;
 mod schema;
@@ -61,6 +62,7 @@ pub use header::Overrides;
 pub use load::{load, load_again, load_plan, load_with};
 pub use plan::{FIRST_RUNS, Plan};
 pub use precision::Precision;
+pub use price::{Currency, PriceList, RegistryPrices};
 pub use schema::schema;
 pub(crate) use sweep::is_setting_of_experiment;
 pub use uncertainty::Uncertainty;
@@ -107,6 +109,15 @@ impl Experiment {
     #[must_use]
     pub fn resolved(&self) -> String {
         self.settings.to_yaml()
+    }
+
+    /// Returns the currency of the prices. `None`: there are none.
+    pub(crate) fn currency(&self) -> Option<String> {
+        let mut prices = self
+            .variants
+            .iter()
+            .filter_map(|variant| variant.scenario.price.as_ref());
+        Some(prices.next()?.currency.to_string())
     }
 
     /// Returns the provenance of the experiment's results, without horizon, command and inputs.
@@ -227,6 +238,8 @@ pub struct Scenario {
     pub changes: Vec<(SimDuration, Change)>,
     /// The time at which an unfinished run ends.
     pub horizon: SimDuration,
+    /// What the rollout costs. `None`: no prices are written.
+    pub price: Option<Arc<PriceList>>,
     /// Notes on the product's files for readers of the results, one sentence each.
     pub file_notes: Vec<String>,
 }

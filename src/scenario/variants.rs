@@ -112,6 +112,9 @@ impl Loader {
             checker.changes(&reading.file.changes, name, &*strategy, &world)
         });
         self.check(&reading, |checker| checker.horizon(&reading.file));
+        let price = self.check(&reading, |checker| {
+            checker.price(reading.file.price.as_ref(), &world.world)
+        });
         Some(Scenario {
             world: world.world,
             groups: world.groups,
@@ -123,6 +126,7 @@ impl Loader {
             is_bound,
             changes,
             horizon: reading.file.horizon,
+            price,
             file_notes,
         })
     }

@@ -14,6 +14,7 @@
 //!
 //! A run whose events repeat without progress fails ([`NoProgress`]).
 
+mod cost;
 mod draws;
 mod emulated;
 mod error;

@@ -16,7 +16,8 @@ use crate::rollout::Hold;
 use crate::scenario::Variant;
 use crate::units::{BytesPerSec, SimDuration, SimTime, stats};
 use crate::world::{
-    Bin, ClusterFacts, ClusterId, ClusterPhase, LinkLoad, LinkOwner, PullError, Totals, WorldSpec,
+    Bin, ClusterFacts, ClusterId, ClusterPhase, DistributionKind, LinkLoad, LinkOwner, PullError,
+    Totals, WorldSpec,
 };
 
 /// The end of a run.
@@ -36,6 +37,8 @@ struct EndedRun<'r> {
     milestones: Milestones,
     clusters: &'r [ClusterRow],
     passes: &'r [PassRow],
+    /// The cost by the experiment's prices. `None`: there are none.
+    cost: Option<f64>,
 }
 
 /// The reference times in a rollout.
@@ -117,6 +120,8 @@ impl Sim<'_> {
         let clusters = self.cluster_rows();
         let milestones = self.milestones(end.at, &passes, waits);
         let workloads = self.workload_rows(&milestones);
+        let mut registries = self.registry_rows(end.at - SimTime::ZERO);
+        let cost = self.charge(&mut registries, end.at - SimTime::ZERO);
         let run = self.run_row(&EndedRun {
             variant,
             replicate,
@@ -125,12 +130,13 @@ impl Sim<'_> {
             milestones,
             clusters: &clusters,
             passes: &passes,
+            cost,
         });
         let (bin, bins) = self.world.meter().series();
         let bin_s = bin.as_secs_f64();
         RunRecord {
             run,
-            registries: self.registry_rows(end.at - SimTime::ZERO),
+            registries,
             workloads,
             series: series_rows(bin_s, &bins),
             bin_s,
@@ -209,6 +215,7 @@ impl Sim<'_> {
             outcome: end.outcome,
             held_by: hold.rule.into_owned(),
             held_detail: hold.explanation,
+            currency: self.currency(),
             release_s: milestones.released.as_secs_f64(),
             completion_s: time_to_share(1.0),
             reachable_ready_s: milestones.all_ready.map(|at| milestones.since_release(at)),
@@ -292,6 +299,7 @@ impl Sim<'_> {
                 .then(|| failed_pulls(PullError::NoSpace)),
             removed_images: self.has_disk_size().then_some(totals.removed_images),
             disk_pressures: self.has_disk_size().then_some(totals.disk_pressures),
+            cost: ended.cost,
         }
     }
 
@@ -354,6 +362,12 @@ impl Sim<'_> {
                 requests: Some(totals.requests),
                 responses_429: Some(totals.responses_429),
                 responses_503: Some(totals.responses_503),
+                busiest_blob_bytes: totals.busiest_blob.map(|load| load.bytes.get()),
+                busiest_blob_share: totals.busiest_blob.map(|load| share_of(load.busy, span)),
+                clients: totals.refusals.map(|refusals| refusals.clients),
+                refused_clients: totals.refusals.map(|refusals| refusals.refused_clients),
+                most_refused_requests: totals.refusals.map(|refusals| refusals.most_of_one),
+                ..RegistryRow::default()
             });
         }
         for load in self.world.link_loads() {
@@ -439,6 +453,14 @@ fn share_of(part: SimDuration, span: SimDuration) -> f64 {
     }
 }
 
+/// Returns the rate at which each cache can fetch. `None`: there is no limit.
+fn fetch_limit(world: &WorldSpec) -> Option<f64> {
+    match &world.distribution.kind {
+        DistributionKind::Cache(cache) => Some(cache.pull_bandwidth?.get()),
+        _ => None,
+    }
+}
+
 /// Returns the load of a link that does not belong to a registry, as a row.
 fn link_row(world: &WorldSpec, load: &LinkLoad, span: SimDuration) -> RegistryRow {
     let (kind, name) = match load.owner {
@@ -460,9 +482,9 @@ fn link_row(world: &WorldSpec, load: &LinkLoad, span: SimDuration) -> RegistryRo
         capacity_bytes_per_s: load.capacity.map(BytesPerSec::get),
         egress_peak_1s_bytes_per_s: load.peak,
         egress_busy_share: load.busy.map(|busy| share_of(busy, span)),
-        requests: None,
-        responses_429: None,
-        responses_503: None,
+        in_capacity_bytes_per_s: load.fetches.and(fetch_limit(world)),
+        in_busy_share: load.fetches.map(|load| share_of(load.busy, span)),
+        ..RegistryRow::default()
     }
 }
 

@@ -6,6 +6,7 @@
 mod analysis_page;
 mod answers;
 mod apply_failures;
+mod argo_cd_cores;
 mod argo_cd_failed_syncs;
 mod argo_cd_failures;
 mod argo_cd_rollouts;
@@ -55,6 +56,7 @@ mod people;
 mod plan;
 mod plan_leftovers;
 mod pre_pull;
+mod prices;
 mod product_files;
 mod product_rows;
 mod product_types;

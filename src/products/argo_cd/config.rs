@@ -185,6 +185,16 @@ impl Product for ArgoCdConfig {
             context.report(&path.key("webhook"), message, help);
             return None;
         }
+        let controller = path.key("applicationController");
+        if context.is_set(&controller.key("cpuPerSync"))
+            && self.application_controller.cpu.is_none()
+        {
+            context.report(
+                &controller.key("cpuPerSync"),
+                "`cpuPerSync` has no effect without `cpu`, the cores that the shards share",
+                "write `cpu`, e.g. `cpu: 8` for one node of 8 cores, or remove `cpuPerSync`",
+            );
+        }
         let exceptions = ApplicationExceptions::find(
             &self.auto_sync_except,
             &self.skip_reconcile,

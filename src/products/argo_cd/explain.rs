@@ -8,6 +8,7 @@ use crate::products::words::first_names;
 use crate::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{NO_AUTOMATED_SYNC, explain as explain_set};
 use crate::rollout::label_selector::Labels;
+use crate::units::counted;
 use crate::world::ClusterSpec;
 
 /// Maximum number of steps listed; further steps are only counted.
@@ -38,6 +39,7 @@ pub(super) fn application_set(
         ));
     }
     lines.extend(strategy.windows_in_words(clusters));
+    lines.extend(shared_cores(strategy, applications.len()));
     let mut warnings = explained.warnings;
     exception_warnings(strategy, clusters, &mut warnings);
     if strategy.is_rolling() {
@@ -50,6 +52,20 @@ pub(super) fn application_set(
         lines,
         warnings,
     }
+}
+
+/// Returns how long the cores that the shards share need for all applications. `None`: the shards share none.
+fn shared_cores(strategy: &ArgoCdStrategy, applications: usize) -> Option<String> {
+    let settings = &strategy.application_controller;
+    let per_second = settings.syncs_of_the_hub()?;
+    let least = settings
+        .cpu_per_sync
+        .mul_f64(applications as f64 / settings.cpu?.get());
+    Some(format!(
+        "the shards share {} cores: at most {per_second:.1} syncs a second, so {} take at least {least}",
+        settings.cpu?.get(),
+        counted(applications as u64, "application"),
+    ))
 }
 
 /// Adds warnings about applications that differ from the template.

@@ -12,6 +12,7 @@ mod exceptions;
 mod explain;
 pub(crate) mod generate;
 mod glob;
+mod hub_cpu;
 mod proposal;
 mod proposal_adapter;
 mod refresh;
@@ -244,6 +245,7 @@ impl Strategy for ArgoCdStrategy {
             StrategyPart::ClusterController => {
                 strategy.application_controller = self.application_controller.lifted();
             }
+            StrategyPart::HubCpu => strategy.application_controller.cpu = None,
             StrategyPart::Windows => strategy.sync_windows = None,
             StrategyPart::People => return None,
         }

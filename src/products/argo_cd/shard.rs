@@ -101,12 +101,16 @@ impl Shard {
     pub(super) fn sync(&mut self, now: SimTime) -> SimTime {
         self.cpu = self.cpu.max(now)
             + SimDuration::from_secs_f64(1.0 / self.settings.syncs_per_second.get());
+        self.send_requests(now).max(self.cpu)
+    }
+
+    /// Sends the requests of an attempt that begins now. Returns the time of the last one.
+    pub(super) fn send_requests(&mut self, now: SimTime) -> SimTime {
         let requests = self.settings.requests_per_sync;
         (0..requests)
             .map(|_| self.client.send(0, now).sent)
             .last()
             .unwrap_or(now)
-            .max(self.cpu)
     }
 
     /// Returns whether this attempt may apply now. Otherwise a later call of [`Self::applied`] returns it.

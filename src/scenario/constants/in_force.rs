@@ -381,7 +381,8 @@ impl Lines<'_> {
             .places
             .iter()
             .filter(|known| !known.starts_with('?'));
-        constant.is_of(self.product.key) && own.any(|known| places::steps(known) == place)
+        constant.is_of(self.product.key)
+            && own.any(|known| places::steps(&places::plain(known)) == place)
     }
 
     fn line(&mut self, path: &str, node: &Node, origin: String, place: &str) {

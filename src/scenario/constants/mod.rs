@@ -44,7 +44,7 @@ pub struct Constant {
     #[serde(default)]
     pub products: Vec<String>,
     /// The constant's path patterns in an experiment; the first one is its name. The part before `|` must exist; the
-    /// rest is created. After `?`, only written values count.
+    /// rest is created. After `?`, only written values count. `|^.` stands for the map that the part before it is in.
     pub(crate) places: Vec<String>,
     /// The kind of quantity that the constant has.
     pub kind: ConstantKind,

@@ -15,10 +15,17 @@ use crate::scenario::schema::schema;
 use crate::units::BytesPerSec;
 use crate::world::{DiskClass, RegistryPreset, RuntimeVersion, SiteKind, SiteLink};
 
+/// The mark of a setting beside the one that must exist: `cpu|^.cpuPerSync` is `cpuPerSync` where `cpu` is written.
+const BESIDE: &str = "^";
+
 /// Returns a pattern without its marks, such as `fleet[*].downlink`.
 pub(super) fn plain(place: &str) -> String {
+    let place = place.trim_start_matches('?');
+    if let Some((needs, beside)) = place.split_once("|^.") {
+        let map = needs.rsplit_once('.').map_or("", |(map, _)| map);
+        return format!("{map}.{beside}");
+    }
     place
-        .trim_start_matches('?')
         .replacen('|', ".", 1)
         .trim_start_matches('.')
         .to_owned()
@@ -58,7 +65,11 @@ pub(super) fn paths(tree: &Node, place: &str, strategy: &str) -> Vec<ConstantPat
     for needs in found {
         let mut path = needs.clone();
         for key in steps(rest) {
-            path = path.key(key);
+            path = if key == BESIDE {
+                owner(&path)
+            } else {
+                path.key(key)
+            };
         }
         if !must_be_written || tree.get(&path).is_some() || is_of_site(tree, &path) {
             paths.push(ConstantPath { needs, path });

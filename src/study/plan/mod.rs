@@ -599,7 +599,12 @@ impl<'s> SettingSearch<'s> {
         };
         let questions = answers.questions();
         let all_variants = experiment.variants.len() as u64;
-        let unit = plan.objective.measure().map_or("", Measure::unit);
+        let currency = experiment.currency();
+        let unit = match plan.objective.measure() {
+            Some(Measure::Cost) => currency.as_deref().unwrap_or_default(),
+            Some(measure) => measure.unit(),
+            None => "",
+        };
         let tuned = plan.tries.zip(front).map(|(tries, front)| TunedPlan {
             tries: tries as u64,
             settings: all_variants,

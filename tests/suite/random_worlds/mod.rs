@@ -9,6 +9,7 @@
 mod applies;
 mod causes;
 mod luck;
+mod prices;
 mod products;
 mod strategies;
 mod unbinding_limits;
@@ -58,6 +59,7 @@ fn variant(seed: u64, product: Product) -> Variant {
     let mut opening = Luck(Streams::new(seed, 0).stream("random world", "windows"));
     let mut sandbox = Luck(Streams::new(seed, 0).stream("random world", "sandbox"));
     let mut room = Luck(Streams::new(seed, 0).stream("random world", "room"));
+    let mut costs = Luck(Streams::new(seed, 0).stream("random world", "prices"));
     let (mut world, mut platform) = world::world(&mut luck, &mut extras, &mut faults);
     world::limit_room(&mut room, &mut world);
     let after = SimDuration::from_secs(u64::from(collector.number(0, 20)));
@@ -75,10 +77,12 @@ fn variant(seed: u64, product: Product) -> Variant {
         platform,
         changes: Vec::new(),
         horizon: SimDuration::from_hours(6),
+        price: None,
         file_notes: Vec::new(),
     };
     scenario.strategy = product.strategy(&mut luck, &scenario);
     windows::add(&mut opening, &mut scenario);
+    prices::add(&mut costs, &mut scenario);
     Variant {
         label: "random".to_owned(),
         strategy: "random".to_owned(),
@@ -122,6 +126,7 @@ fn check(seed: u64, product: Product) -> CheckedRun {
     let record =
         sim::run_observed(&variant, seed, 0, &mut watch).expect("the strategy starts no process");
     check_run(&variant, &record, pulled);
+    prices::check(&variant.scenario, &record);
     products::check(&Seen {
         scenario: &variant.scenario,
         outcome: record.run.outcome,

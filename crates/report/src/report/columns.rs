@@ -15,6 +15,9 @@ pub(super) const REACHABLE: Measure = Measure::ReachableTargets;
 /// The measure that is shown if a rollout left some clusters on the old revision.
 pub(super) const LEFT_BEHIND: Measure = Measure::LeftBehind;
 
+/// The measure that is shown if the experiment has prices.
+pub(super) const COST: Measure = Measure::Cost;
+
 /// One column.
 pub(super) struct Column {
     pub(super) measure: Measure,
@@ -37,7 +40,7 @@ enum Range {
     Percentiles,
 }
 
-pub(super) const COLUMNS: [Column; 12] = [
+pub(super) const COLUMNS: [Column; 13] = [
     Column::new(
         EXPOSED,
         "exposed clusters",
@@ -116,6 +119,7 @@ pub(super) const COLUMNS: [Column; 12] = [
         Range::None,
         5,
     ),
+    Column::new(COST, "cost", "a cost of {}", Range::None, 1),
 ];
 
 impl Column {
@@ -186,7 +190,7 @@ pub(super) struct FilledColumn<'v> {
     pub(super) column: &'static Column,
     size: f64,
     /// The unit of all cells, stated in the heading. `None`: each cell has its own unit.
-    unit: Option<&'static str>,
+    unit: Option<&'v str>,
     rows: Vec<Option<&'v SummaryRow>>,
 }
 
@@ -204,10 +208,13 @@ impl<'v> FilledColumn<'v> {
         let exposed = variants.iter().any(VariantResults::exposed);
         let whole = variants.iter().all(|variant| variant.reach().is_whole());
         let leaves_behind = variants.iter().any(VariantResults::leaves_behind);
+        let mut runs = variants.iter().flat_map(|variant| &variant.runs);
+        let has_cost = runs.any(|run| run.cost.is_some());
         COLUMNS.iter().filter(move |column| match column.measure {
             EXPOSED => exposed,
             REACHABLE => !whole,
             LEFT_BEHIND => leaves_behind,
+            COST => has_cost,
             _ => true,
         })
     }
@@ -218,8 +225,14 @@ impl<'v> FilledColumn<'v> {
             .map(|variant| variant.summary(column.measure))
             .collect();
         let values: Vec<f64> = rows.iter().flatten().filter_map(|row| row.median).collect();
-        let (size, unit) =
+        let (size, mut unit) =
             unit(column, &values).map_or((1.0, None), |(size, unit)| (size, Some(unit)));
+        if column.measure == COST {
+            let runs = variants
+                .iter()
+                .flat_map(|variant| variant.runs.iter().copied());
+            unit = Some(COST.unit_in(runs));
+        }
         rows.iter().any(Option::is_some).then_some(Self {
             column,
             size,
@@ -249,6 +262,7 @@ impl<'v> FilledColumn<'v> {
             "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
             "s" => apart(values),
             "bytes/s" | "bytes" => values.map(number),
+            _ if self.column.measure == COST => values.map(number),
             // Percentiles of counts are interpolated, so their decimals mean little.
             _ => [count(values[0]), whole(values[1]), whole(values[2])],
         };

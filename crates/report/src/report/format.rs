@@ -92,11 +92,18 @@ pub(super) fn in_unit(value: f64, unit: &str) -> String {
         "bytes/s" => rate(value),
         "bytes" => format!("{} GB", number(value / 1e9)),
         "1" => percent(value),
+        unit if is_money(unit) => format!("{} {unit}", number(value)),
         // Units are plural: `targets`, `pulls`, `requests`.
         "passes" if count(value) == "1" => "1 pass".to_owned(),
         unit if count(value) == "1" => format!("1 {}", unit.strip_suffix('s').unwrap_or(unit)),
         unit => format!("{} {unit}", count(value)),
     }
+}
+
+/// Returns whether a unit is that of a cost: a currency such as `USD`, or the word for an unknown one.
+pub(super) fn is_money(unit: &str) -> bool {
+    let is_code = unit.len() == 3 && unit.bytes().all(|letter| letter.is_ascii_uppercase());
+    is_code || unit == "currency"
 }
 
 /// `12.5%`.
@@ -300,6 +307,9 @@ mod tests {
         assert_eq!(in_unit(2400.0, "s"), "40.0 min");
         assert_eq!(in_unit(f64::INFINITY, "s"), "never");
         assert_eq!(in_unit(0.125, "1"), "12.5%");
+        assert_eq!(in_unit(1.0, "USD"), "1 USD");
+        assert_eq!(in_unit(149_257.0, "USD"), "149,257 USD");
+        assert_eq!(in_unit(0.0432, "EUR"), "0.0432 EUR");
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl AssertedLimit {
 
     /// A judged value with its unit.
     pub(super) fn value(&self, verdict: Verdict) -> String {
-        in_unit(verdict.value, self.limit.measure().unit())
+        in_unit(verdict.value, self.limit.unit())
     }
 }
 

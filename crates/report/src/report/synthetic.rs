@@ -406,6 +406,7 @@ impl Fleet {
             } else {
                 String::new()
             },
+            currency: String::new(),
             release_s: 0.0,
             completion_s: completion.filter(|_| wave.unreachable == 0),
             reachable_ready_s: completion,
@@ -486,6 +487,7 @@ impl Fleet {
             failed_pulls_no_space: None,
             removed_images: None,
             disk_pressures: None,
+            cost: None,
         };
         let rows =
             |(at, &(told, pull, pulled, ready)): (usize, &(f64, f64, f64, f64))| ClusterRow {

@@ -73,6 +73,8 @@ pub enum Resource {
     ControlPlane,
     /// Argo CD's application controller.
     ApplicationController,
+    /// The cores that the shards of Argo CD's application controller share.
+    HubCpu,
     /// Clusters that are slower than others.
     SlowClusters,
     /// Approvals, pauses and other acts of people.
@@ -112,7 +114,7 @@ pub enum ResourceKind {
 
 impl Resource {
     /// All resources, in the order of the table.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::RegistryLink,
         Self::RegistryRequests,
         Self::RegistryWorkers,
@@ -139,6 +141,7 @@ impl Resource {
         Self::Agents,
         Self::ControlPlane,
         Self::ApplicationController,
+        Self::HubCpu,
         Self::SlowClusters,
         Self::People,
         Self::ClosedWindows,
@@ -182,6 +185,7 @@ impl Resource {
             Self::Agents => "the agents",
             Self::ControlPlane => "the product's controller",
             Self::ApplicationController => "Argo CD's application controller",
+            Self::HubCpu => "Argo CD's shared cores",
             Self::SlowClusters => "slow clusters",
             Self::People => "people",
             Self::ClosedWindows => "closed windows",

@@ -21,6 +21,7 @@ use std::borrow::Borrow;
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::fmt;
 
+use super::measures::MONEY;
 use super::{Measure, MeasureError, MeasuredStatistic, RunRow, Statistic};
 use fleetsim_units::stats::{self, Interval};
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, WithUnit};
@@ -34,6 +35,8 @@ pub struct Limit {
     /// The orderings of a value and the bound that meet the limit: one of [`COMPARISONS`].
     allowed: &'static [Ordering],
     bound: Bound,
+    /// The currency of a limit on a cost; empty for others.
+    currency: String,
     /// The share of all possible runs that must meet the limit. `None`: the simulated runs must meet it.
     chance: Option<Chance>,
 }
@@ -186,10 +189,21 @@ impl Limit {
             });
         };
         let MeasuredStatistic { measure, over } = MeasuredStatistic::parse(name)?;
-        let bound = Bound::parse(value, measure).map_err(|message| MeasureError {
+        let (amount, currency) = match value.rsplit_once(' ') {
+            Some((amount, currency)) if measure == Measure::Cost => (amount, currency),
+            _ => (value, ""),
+        };
+        let bound = Bound::parse(amount, measure).map_err(|message| MeasureError {
             message,
             help: format!("`{name}` is in {}", unit_in_words(measure)),
         })?;
+        let is_code = currency.len() == 3 && currency.bytes().all(|c| c.is_ascii_uppercase());
+        if measure == Measure::Cost && !is_code {
+            return Err(MeasureError {
+                message: format!("`{value}` has no currency"),
+                help: format!("`{name}` is in {}", unit_in_words(measure)),
+            });
+        }
         let text = format!("{name} {operator} {value}");
         Ok(Self {
             text,
@@ -197,6 +211,7 @@ impl Limit {
             over,
             allowed,
             bound,
+            currency: currency.to_owned(),
             chance: None,
         })
     }
@@ -205,6 +220,16 @@ impl Limit {
     #[must_use]
     pub const fn measure(&self) -> Measure {
         self.measure
+    }
+
+    /// The unit of the limit: that of its measure, or its currency.
+    #[must_use]
+    pub fn unit(&self) -> &str {
+        if self.currency.is_empty() {
+            self.measure.unit()
+        } else {
+            &self.currency
+        }
     }
 
     /// Compares runs with the limit.
@@ -478,6 +503,7 @@ fn unit_in_words(measure: Measure) -> String {
         "bytes" => "data: write e.g. `200 GB`".to_owned(),
         "bytes/s" => "data per time: write e.g. `8 Gbit/s`".to_owned(),
         "1" => "percent: write e.g. `80%`".to_owned(),
+        MONEY => "money: write e.g. `5 USD`".to_owned(),
         unit @ ("targets" | "clusters") => {
             format!("{unit}: write a number, or a share of all targets such as `5%`")
         }

@@ -64,6 +64,9 @@ impl MeasureValue for Option<f64> {
     }
 }
 
+/// The unit of a cost. The column `currency` has its name.
+pub(super) const MONEY: &str = "currency";
+
 /// Defines the measures of a run, each in one entry. The documentation is the definition. It is followed by the column
 /// of `runs.csv` with its type, the name in code, the unit (`1` for shares), the direction, `late` for a time that a
 /// run may not reach, and the condition for the value to count.
@@ -89,6 +92,9 @@ macro_rules! measures {
             /// The limit that the blocking rule had reached, and the cause, in words.
             #[serde(default)]
             pub held_detail: String,
+            /// The currency of the cost; empty without prices.
+            #[serde(default)]
+            pub currency: String,
             $($(#[doc = $definition])+ $(#[serde($serde)])? pub $column: $type,)+
         }
 
@@ -119,6 +125,9 @@ macro_rules! measures {
                 columns.serialize_field("outcome", &run.outcome)?;
                 columns.serialize_field("held_by", &run.held_by)?;
                 columns.serialize_field("held_detail", &run.held_detail)?;
+                if measures.contains(&Measure::Cost) {
+                    columns.serialize_field("currency", &run.currency)?;
+                }
                 $(if measures.contains(&Measure::$measure) {
                     columns.serialize_field(stringify!($column), &run.$column)?;
                 })+
@@ -381,6 +390,9 @@ measures! {
     /// Times a node took no more pods because its disk was nearly full; only with a disk's `size`.
     #[serde(default)]
     disk_pressures: Option<u64> => DiskPressures, "nodes", LessIsBetter;
+    /// Cost of the run by the experiment's prices; only with `price`.
+    #[serde(default)]
+    cost: Option<f64> => Cost, "currency", LessIsBetter;
 }
 
 impl Measure {
@@ -396,6 +408,7 @@ impl Measure {
                 | Self::FailedPullsNoSpace
                 | Self::RemovedImages
                 | Self::DiskPressures
+                | Self::Cost
         )
     }
 
@@ -412,6 +425,18 @@ impl Measure {
             present.contains(measure) || (has_some && of_strategies.contains(measure))
         });
         columns
+    }
+
+    /// The unit of the measure in these runs: that of the measure, or the currency of a cost.
+    #[must_use]
+    pub fn unit_in<'r>(self, runs: impl IntoIterator<Item = &'r RunRow>) -> &'r str {
+        if self != Self::Cost {
+            return self.unit();
+        }
+        let mut currencies = runs.into_iter().map(|run| run.currency.as_str());
+        currencies
+            .find(|currency| !currency.is_empty())
+            .unwrap_or(MONEY)
     }
 
     /// The measures that results of these runs have.

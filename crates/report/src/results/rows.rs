@@ -1,6 +1,7 @@
 //! The rows of the tables: one type for each table, one field for each column.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::Setting;
 use super::measures::RunRow;
@@ -112,7 +113,102 @@ pub struct RegistryRow {
     pub responses_429: Option<u64>,
     /// Number of requests that the registry answered with 503.
     pub responses_503: Option<u64>,
+    /// Bytes of the blob whose rate was at its limit longest. Only with a limit of the rate of a blob.
+    #[serde(default)]
+    pub busiest_blob_bytes: Option<u64>,
+    /// Share of the time until the end in which this blob's rate was at its limit.
+    #[serde(default)]
+    pub busiest_blob_share: Option<f64>,
+    /// Number of clients (addresses of clusters or nodes) that asked. Only with limits of single clients.
+    #[serde(default)]
+    pub clients: Option<u64>,
+    /// Number of clients of which their limit refused a request.
+    #[serde(default)]
+    pub refused_clients: Option<u64>,
+    /// Number of refused requests of the client with most of them.
+    #[serde(default)]
+    pub most_refused_requests: Option<u64>,
+    /// The rate at which a cache can fetch; of several, each of them. Only with such a limit.
+    #[serde(default)]
+    pub in_capacity_bytes_per_s: Option<f64>,
+    /// Share of the time until the end in which a cache fetched at this rate; of several, the busiest.
+    #[serde(default)]
+    pub in_busy_share: Option<f64>,
+    /// What the experiment's prices charge for this row. Only with prices.
+    #[serde(default)]
+    pub cost: Option<f64>,
 }
+
+/// The groups of columns of `registries.csv` that only some experiments have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RegistryGroups {
+    /// A registry limits the rate of a blob.
+    has_blobs: bool,
+    /// A registry limits single clients.
+    has_clients: bool,
+    /// Caches have a limit on what they fetch.
+    has_fetches: bool,
+    /// There are prices.
+    has_cost: bool,
+}
+
+impl RegistryGroups {
+    /// Returns the groups that some row has.
+    pub(super) fn of<'r>(rows: impl IntoIterator<Item = &'r RegistryRow>) -> Self {
+        let mut groups = Self::default();
+        for row in rows {
+            groups.has_blobs |= row.busiest_blob_bytes.is_some();
+            groups.has_clients |= row.clients.is_some();
+            groups.has_fetches |= row.in_capacity_bytes_per_s.is_some();
+            groups.has_cost |= row.cost.is_some();
+        }
+        groups
+    }
+}
+
+/// A row of `registries.csv` with the groups of columns that its table has.
+pub(super) struct RegistryColumns<'r> {
+    pub(super) row: &'r RegistryRow,
+    pub(super) groups: RegistryGroups,
+}
+
+impl Serialize for RegistryColumns<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { row, groups } = self;
+        let mut columns = serializer.serialize_struct("RegistryRow", REGISTRY_COLUMNS)?;
+        columns.serialize_field("registry", &row.registry)?;
+        columns.serialize_field("kind", &row.kind)?;
+        columns.serialize_field("in_bytes", &row.in_bytes)?;
+        columns.serialize_field("egress_bytes", &row.egress_bytes)?;
+        columns.serialize_field("capacity_bytes_per_s", &row.capacity_bytes_per_s)?;
+        let peak = &row.egress_peak_1s_bytes_per_s;
+        columns.serialize_field("egress_peak_1s_bytes_per_s", peak)?;
+        columns.serialize_field("egress_busy_share", &row.egress_busy_share)?;
+        columns.serialize_field("requests", &row.requests)?;
+        columns.serialize_field("responses_429", &row.responses_429)?;
+        columns.serialize_field("responses_503", &row.responses_503)?;
+        if groups.has_blobs {
+            columns.serialize_field("busiest_blob_bytes", &row.busiest_blob_bytes)?;
+            columns.serialize_field("busiest_blob_share", &row.busiest_blob_share)?;
+        }
+        if groups.has_clients {
+            columns.serialize_field("clients", &row.clients)?;
+            columns.serialize_field("refused_clients", &row.refused_clients)?;
+            columns.serialize_field("most_refused_requests", &row.most_refused_requests)?;
+        }
+        if groups.has_fetches {
+            columns.serialize_field("in_capacity_bytes_per_s", &row.in_capacity_bytes_per_s)?;
+            columns.serialize_field("in_busy_share", &row.in_busy_share)?;
+        }
+        if groups.has_cost {
+            columns.serialize_field("cost", &row.cost)?;
+        }
+        columns.end()
+    }
+}
+
+/// The number of all columns of a registry's row.
+const REGISTRY_COLUMNS: usize = 18;
 
 /// The subject of a row of `registries.csv`.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -239,8 +335,18 @@ impl ClusterRow {
 
 impl RegistryRow {
     fn is_valid(&self) -> bool {
-        let rates = [self.capacity_bytes_per_s, self.egress_peak_1s_bytes_per_s];
-        rates.into_iter().flatten().all(is_amount) && self.egress_busy_share.is_none_or(is_share)
+        let amounts = [
+            self.capacity_bytes_per_s,
+            self.egress_peak_1s_bytes_per_s,
+            self.in_capacity_bytes_per_s,
+            self.cost,
+        ];
+        let shares = [
+            self.egress_busy_share,
+            self.busiest_blob_share,
+            self.in_busy_share,
+        ];
+        amounts.into_iter().flatten().all(is_amount) && shares.into_iter().flatten().all(is_share)
     }
 }
 

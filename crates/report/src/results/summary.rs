@@ -256,7 +256,7 @@ fn of_measure(
         strategy: variant.strategy.clone(),
         setting: variant.setting.clone(),
         measure,
-        unit: measure.unit().to_owned(),
+        unit: measure.unit_in(runs.iter().copied()).to_owned(),
         runs: runs.len() as u64,
         finished: runs.iter().filter(|run| run.is_done()).count() as u64,
         values: known as u64,

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::best::{ComparisonRow, comparisons};
 use super::formulas::FormulasAsText;
 use super::measures::RunColumns;
+use super::rows::{RegistryColumns, RegistryGroups};
 use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
 use super::variants::variant_table;
@@ -128,7 +129,7 @@ impl Tables {
             write_runs(out, tables.runs.iter())
         }),
         ("registries.csv", |tables, out| {
-            write_csv(out, &header::<(RunKey, RegistryRow)>(), &tables.registries)
+            write_registries(out, &tables.registries)
         }),
         (WORKLOADS_FILE, |tables, out| {
             write_csv(out, &header::<(RunKey, WorkloadRow)>(), &tables.workloads)
@@ -218,7 +219,12 @@ fn key(variant: &VariantRecord, replicate: u32) -> RunKey {
 
 /// The names of the fields, for a table that has a header even without rows.
 pub(super) fn header<Row: Default + Serialize>() -> String {
-    let text = String::from_utf8(to_csv("", [Row::default()])).expect("CSV is text");
+    header_of(&Row::default())
+}
+
+/// The names of the fields of a row.
+fn header_of(row: &impl Serialize) -> String {
+    let text = String::from_utf8(to_csv("", [row])).expect("CSV is text");
     text.lines().next().unwrap_or_default().to_owned()
 }
 
@@ -247,6 +253,17 @@ fn write_runs<'r>(
         measures: &measures,
     });
     write_csv(out, "", rows)
+}
+
+/// Writes registries and links, with the columns of limits and prices that some row has.
+fn write_registries(out: &mut dyn Write, rows: &[(RunKey, RegistryRow)]) -> io::Result<()> {
+    let groups = RegistryGroups::of(rows.iter().map(|(_, row)| row));
+    let bare = RegistryRow::default();
+    let first = (RunKey::default(), RegistryColumns { row: &bare, groups });
+    let columns = rows
+        .iter()
+        .map(|(key, row)| (key, RegistryColumns { row, groups }));
+    write_csv(out, &header_of(&first), columns)
 }
 
 /// Like [`to_csv`], row by row.
@@ -677,16 +694,23 @@ mod tests {
         counted.removed_targets = Some(3);
         let mut scaled = run_record(1, 1).run;
         scaled.joined_nodes = Some(2);
+        let mut priced = run_record(2, 1).run;
+        priced.cost = Some(1.25);
+        priced.currency = "USD".to_owned();
         let of_strategies = [Measure::PeakInstances, Measure::RemovedTargets];
         let cases = [
             (vec![plain.clone()], Vec::new()),
             // A run without the measure has an empty cell.
             (vec![plain.clone(), counted], of_strategies.to_vec()),
-            (vec![plain, scaled], vec![Measure::JoinedNodes]),
+            (vec![plain.clone(), scaled], vec![Measure::JoinedNodes]),
+            (vec![plain, priced], vec![Measure::Cost]),
         ];
         for (runs, own) in cases {
             let text = String::from_utf8(runs_csv(runs.iter())).expect("CSV is text");
             let mut columns = vec![first];
+            if own.contains(&Measure::Cost) {
+                columns.push("currency");
+            }
             for measure in Measure::ALL {
                 if own.contains(measure) || !measure.is_own() {
                     columns.push(measure.column());

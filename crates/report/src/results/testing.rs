@@ -12,6 +12,7 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         outcome: RunOutcome::Complete,
         held_by: String::new(),
         held_detail: String::new(),
+        currency: String::new(),
         release_s: 0.0,
         reported_s: None,
         completion_s: Some(100.5),
@@ -92,6 +93,7 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         failed_pulls_no_space: None,
         removed_images: None,
         disk_pressures: None,
+        cost: None,
     };
     let registry = RegistryRow {
         registry: "registry".to_owned(),

@@ -209,7 +209,9 @@ fn uncertainty_row(
         strategy: variant.strategy.clone(),
         setting: variant.setting.clone(),
         measure,
-        unit: measure.unit().to_owned(),
+        unit: measure
+            .unit_in(variant.runs.iter().map(|run| &run.run))
+            .to_owned(),
         luck_runs: luck.len() as u64,
         luck_median: of_luck.median,
         luck_low: of_luck.low,

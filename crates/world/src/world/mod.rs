@@ -96,11 +96,13 @@ pub use nodes::pull_wait::PullWait;
 pub use nodes::runtime::spec::*;
 pub use nodes::spec::*;
 pub use quantity::*;
+pub use registry::client::ClientRefusals;
 pub use registry::load_spec::{BurstSpec, DailyLoad, LoadSeries, OtherLoad, OtherPulls};
 pub use registry::request::{HostRole, Request, Response};
 pub use registry::spec::*;
 pub use spec::*;
 pub use totals::{RegistryTotals, Totals};
+pub use transfers::limit_loads::LimitLoad;
 pub use transfers::link_loads::{LinkLoad, LinkOwner};
 
 use crate::engine::Streams;
@@ -120,6 +122,7 @@ use nodes::space::ContentSizes;
 use registry::Registry;
 use transfers::Transfers;
 use transfers::blob_links::BlobLinks;
+use transfers::limit_loads::LimitLoads;
 use transfers::link_loads::LinkLoads;
 use transfers::links::Links;
 
@@ -140,6 +143,7 @@ pub struct World<'s> {
     registries: Vec<Registry<'s>>,
     transfers: Transfers,
     link_loads: LinkLoads,
+    limit_loads: LimitLoads,
     delivery: Delivery,
     faults: FaultProcesses,
     meter: Meter,
@@ -189,6 +193,7 @@ impl<'s> World<'s> {
                 .collect(),
             transfers: Transfers::new(network, links, catalog.blobs),
             link_loads: LinkLoads::default(),
+            limit_loads: LimitLoads::default(),
             delivery: Delivery::default(),
             faults: FaultProcesses::new(FaultDraws::new(spec, &streams, seed, replicate)),
             meter: Meter::new(spec.clusters.len() as u64, 1 + spec.registries.len()),
@@ -209,6 +214,7 @@ impl<'s> World<'s> {
             },
         );
         let cache_links = caches.all();
+        world.limit_loads = LimitLoads::new(&world.transfers.links, &caches);
         world.delivery = Delivery::new(spec, caches, &world.catalog, &mut world.transfers, queue);
         let mirrors = world.delivery.mirrors.links();
         world.link_loads = LinkLoads::new(spec, &world.transfers, &mirrors, &cache_links);

@@ -19,6 +19,7 @@ use crate::world::spec::{
     ImageSpec, LayerSpec, PlatformSpec, ReleaseKind, Uncompressed, WorldSpec,
 };
 use crate::world::totals::Totals;
+use crate::world::transfers::limit_loads::LimitLoad;
 use crate::world::transfers::link_loads::LinkLoad;
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 
@@ -128,6 +129,8 @@ pub(crate) struct Played {
     pub(crate) with_others: TotalsWithOthers,
     /// The load of every link that does not belong to a registry.
     pub(crate) links: Vec<LinkLoad>,
+    /// The busiest blob of each registry that limits blobs.
+    pub(crate) blobs: Vec<Option<LimitLoad>>,
     /// Number of seconds with the egress at its capacity.
     pub(crate) busy_s: f64,
     /// Every event with its time.
@@ -260,6 +263,11 @@ pub(crate) fn play_on(
         egress_peaks: model.world.meter().egress_peaks(),
         with_others: model.world.meter().totals_with_others(),
         links: model.world.link_loads(),
+        blobs: model
+            .world
+            .registry_totals()
+            .map(|totals| totals.busiest_blob)
+            .collect(),
         busy_s: model.world.meter().busy().as_secs_f64(),
         events,
     }

@@ -7,6 +7,8 @@ use crate::world::World;
 use crate::world::nodes::node::NodeState;
 use crate::world::nodes::pull::Pull;
 use crate::world::nodes::pull_error::PullError;
+use crate::world::registry::client::ClientRefusals;
+use crate::world::transfers::limit_loads::LimitLoad;
 use fleetsim_units::{Bytes, SimDuration, SimTime};
 
 /// Totals over a run.
@@ -63,6 +65,10 @@ pub struct RegistryTotals {
     pub responses_429: u64,
     /// Number of 503 responses.
     pub responses_503: u64,
+    /// The blob whose rate was at its limit longest. `None`: the registry does not limit blobs.
+    pub busiest_blob: Option<LimitLoad>,
+    /// Requests that the limits of single clients refused. `None`: no such limit.
+    pub refusals: Option<ClientRefusals>,
 }
 
 impl World<'_> {
@@ -71,13 +77,16 @@ impl World<'_> {
         self.registries
             .iter()
             .zip(self.meter.registries())
-            .map(|(registry, meter)| RegistryTotals {
+            .enumerate()
+            .map(|(number, (registry, meter))| RegistryTotals {
                 sent: registry.sent,
                 egress_peak: meter.peak(),
                 busy: meter.busy(),
                 requests: registry.requests,
                 responses_429: registry.responses_429,
                 responses_503: registry.responses_503,
+                busiest_blob: self.limit_loads.busiest_blob(number),
+                refusals: registry.refusals(),
             })
     }
 

@@ -2,8 +2,9 @@
 //!
 //! The header of [`super`] describes the rules, their source, and what is left out.
 
-use super::{ApplicationController, ApplicationStep, Attempt, StatusPatch};
+use super::{ApplicationController, ApplicationStep, Attempt, OF_ALL, StatusPatch};
 use crate::control_plane::Plane;
+use crate::products::argo_cd::hub_cpu::{ComputedSync, HubCpu};
 use crate::rollout::argo_cd::{OperationPhase, OperationState};
 use crate::units::SimTime;
 use crate::world::{ApplyFailure, ClusterId, NEW};
@@ -18,12 +19,61 @@ impl ApplicationController {
             return;
         }
         self.applications[application].attempt = Some(Attempt::Requesting);
-        match self.shard(application).sync(now) {
-            through if through > now => {
-                self.agenda
-                    .add(through, (application, ApplicationStep::RequestsMade), plane);
-            }
-            _ => self.requests_made(application, now, plane),
+        if self.hub.is_some() {
+            self.begin_on_hub(application, now, plane);
+            return;
+        }
+        let through = self.shard(application).sync(now);
+        self.requests_end(application, through, now, plane);
+    }
+
+    /// Handles the end of the requests and the computation of an attempt at `through`, which may be later than now.
+    fn requests_end(
+        &mut self,
+        application: usize,
+        through: SimTime,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
+        if through > now {
+            self.agenda
+                .add(through, (application, ApplicationStep::RequestsMade), plane);
+        } else {
+            self.requests_made(application, now, plane);
+        }
+    }
+
+    /// Sends the requests of an attempt, and adds its computation to the work of the shared cores.
+    fn begin_on_hub(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        let shard = self.applications[application].shard;
+        let sent = self.shards[shard].send_requests(now);
+        if let Some(hub) = &mut self.hub {
+            hub.begin(shard, ComputedSync { application, sent }, now);
+        }
+        self.schedule_hub(plane);
+    }
+
+    /// Schedules the end of the next computation on the shared cores.
+    pub(super) fn schedule_hub(&mut self, plane: &mut Plane<'_>) {
+        if let Some(number) = self.hub_timer.take() {
+            self.agenda.cancel(number, plane);
+        }
+        if let Some(at) = self.hub.as_ref().and_then(HubCpu::next_end) {
+            let step = (OF_ALL, ApplicationStep::Computed);
+            self.hub_timer = Some(self.agenda.add(at, step, plane));
+        }
+    }
+
+    /// Handles the end of computations on the shared cores.
+    pub(super) fn computed(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        self.hub_timer = None;
+        let ended = match &mut self.hub {
+            Some(hub) => hub.take_ended(now),
+            None => Vec::new(),
+        };
+        self.schedule_hub(plane);
+        for ComputedSync { application, sent } in ended {
+            self.requests_end(application, sent, now, plane);
         }
     }
 

@@ -47,6 +47,7 @@ mod windows;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::hub_cpu::HubCpu;
 use super::refresh::{WebhookHandler, first_refresh};
 use super::settings::ApplicationControllerSettings;
 use super::shard::{Shard, shard_of};
@@ -232,6 +233,9 @@ enum Attempt {
     Failing,
 }
 
+/// Stands for all applications in a step that is not of one of them.
+const OF_ALL: usize = usize::MAX;
+
 /// A step of the controller for one application.
 #[derive(Clone, Copy, Debug)]
 enum ApplicationStep {
@@ -245,6 +249,8 @@ enum ApplicationStep {
     Seen(StatusPatch),
     /// The API server has answered the requests of an attempt.
     RequestsMade,
+    /// The cores that the shards share have computed some attempts. Of all applications.
+    Computed,
     /// An attempt ends without a report from the cluster.
     AttemptEnds,
     /// A failed operation is due for a retry.
@@ -273,7 +279,7 @@ impl ApplicationStep {
             Self::Requested => "requests of an operation",
             Self::Begins => "begins of an operation",
             Self::Seen(_) => "statuses of an Application that the ApplicationSet controller sees",
-            Self::RequestsMade | Self::AttemptEnds => "attempts of an operation",
+            Self::RequestsMade | Self::Computed | Self::AttemptEnds => "attempts of an operation",
             Self::Again => "retries of an operation",
             Self::TimesOut(_) => "time-outs of an operation",
             Self::Compared => "comparisons",
@@ -296,6 +302,10 @@ pub(super) struct ApplicationController {
     windows: RunWindows,
     streams: Streams,
     shards: Vec<Shard>,
+    /// The cores that the shards share. `None`: they are no limit.
+    hub: Option<HubCpu>,
+    /// The timer of the next computation that ends on the shared cores.
+    hub_timer: Option<u32>,
     agenda: Agenda<(usize, ApplicationStep)>,
     client: ApiClient,
     watch_delay: SimDuration,
@@ -350,6 +360,8 @@ impl ApplicationController {
             windows,
             streams: run.streams,
             shards: vec![Shard::new(settings, &run.streams); settings.shards as usize],
+            hub: HubCpu::new(&settings),
+            hub_timer: None,
             agenda: Agenda::of_controller(1),
             client: ApiClient::without_limit(
                 run.control_loop,
@@ -391,6 +403,11 @@ impl ApplicationController {
         let operations = &mut self.shard(application).operations;
         operations.waiting.retain(|waiting| *waiting != application);
         operations.taken -= u32::from(attempt.is_some_and(|attempt| attempt != Attempt::Hook));
+        let shard = self.applications[application].shard;
+        if let Some(hub) = &mut self.hub {
+            hub.forget(shard, application, plane.now());
+            self.schedule_hub(plane);
+        }
     }
 
     /// Returns the revision that a cluster has applied, as the ApplicationSet controller sees it.
@@ -539,6 +556,7 @@ impl ApplicationController {
             ApplicationStep::Begins => self.begins(application, now, plane),
             ApplicationStep::Seen(patch) => self.seen(application, patch, view, plane),
             ApplicationStep::RequestsMade => self.requests_made(application, now, plane),
+            ApplicationStep::Computed => self.computed(now, plane),
             ApplicationStep::AttemptEnds => self.attempt_ends(application, now, plane),
             ApplicationStep::TimesOut(begun) => self.times_out(application, begun, now, plane),
             ApplicationStep::Again => {

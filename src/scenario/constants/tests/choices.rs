@@ -172,6 +172,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
             "strategies.*.argoCd.applicationController.kubectlParallelism",
             "strategies.*.argoCd.applicationController.clientQps",
             "strategies.*.argoCd.applicationController.clientBurst",
+            "strategies.*.argoCd.applicationController.cpu",
             "strategies.*.argoCd.applicationController.shards",
             "strategies.*.argoCd.applicationController.appResync",
             "strategies.*.argoCd.applicationController.appResyncJitter",

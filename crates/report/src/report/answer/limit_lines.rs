@@ -71,7 +71,7 @@ fn line(
     } else {
         shown
     };
-    let value = in_unit(verdict.value, limit.limit.measure().unit());
+    let value = in_unit(verdict.value, limit.limit.unit());
     let runs = counted(named.variant.runs.len(), "run");
     let beyond = verdict.runs_beyond;
     let outside = if beyond > 0 {

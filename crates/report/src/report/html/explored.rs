@@ -103,7 +103,7 @@ fn of_measure(
     if rows.iter().all(|row| row.max == Some(0.0)) || measure == REACHABLE && is_whole {
         return None;
     }
-    let unit = measure.unit();
+    let unit = rows[1].unit.as_str();
     let values = rows.map(|row| in_unit(row.median.unwrap_or(f64::INFINITY), unit));
     let row = rows[1];
     // The mean also shows a change in only a few runs; if a run never ends, there is only a median.

@@ -314,13 +314,13 @@ fn limit_facts(plan: &PlanRecord, candidate: &Candidate) -> Option<String> {
         .iter()
         .position(|limit| *limit == candidate.reason)?;
     let (value, beyond) = *candidate.limits.get(at)?;
-    let unit = Limit::parse(&plan.limits[at]).ok()?.measure().unit();
+    let limit = Limit::parse(&plan.limits[at]).ok()?;
     let value = match value {
-        Some(value) => in_unit(value, unit),
+        Some(value) => in_unit(value, limit.unit()),
         None => "not reached before the horizon".to_owned(),
     };
     let runs = match unfinished(candidate) {
-        Some(unfinished) if unit == "s" => unfinished,
+        Some(unfinished) if limit.unit() == "s" => unfinished,
         _ => format!("{beyond} of {} exceed it", counted(candidate.runs, "run")),
     };
     Some(format!(" ({value}; {runs})"))

@@ -196,7 +196,7 @@ fn compared(candidate: &Candidate, at: usize, limit: &Limit) -> String {
         return format!("{}/{}", candidate.runs - beyond, candidate.runs);
     }
     match value {
-        Some(value) => in_unit(value, limit.measure().unit()),
+        Some(value) => in_unit(value, limit.unit()),
         None => "> horizon".to_owned(),
     }
 }

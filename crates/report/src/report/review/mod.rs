@@ -106,7 +106,7 @@ struct MeasureReview {
     measure: Measure,
     /// The heading of the measure in tables.
     heading: &'static str,
-    unit: &'static str,
+    unit: String,
     old: Option<f64>,
     new: Option<f64>,
     difference: Option<f64>,
@@ -323,7 +323,7 @@ impl MeasureReview {
         Self {
             measure,
             heading: column.heading,
-            unit: measure.unit(),
+            unit: measure.unit_in(new.runs.iter().copied()).to_owned(),
             old: median_of(old, measure),
             new: median_of(new, measure),
             difference: mean.map(|mean| mean.estimate).or(single),

@@ -7,7 +7,7 @@ use super::{
     BoundReview, CauseReview, MeasureReview, Review, SettingChange, VariantReview, ViolationReview,
 };
 use crate::report::answer::sentence::listed;
-use crate::report::format::{RateUnit, TimeUnit, apart, count, in_unit, number};
+use crate::report::format::{RateUnit, TimeUnit, apart, count, in_unit, is_money, number};
 use crate::report::wrap::{column, paragraph, side_by_side, wrapped};
 use fleetsim_units::counted;
 
@@ -21,9 +21,9 @@ const VARIANTS_MAX: usize = 6;
 impl MeasureReview {
     /// `24.3 min`; `more than 48 h` for a time that is not reached before the horizon.
     fn value(&self, value: Option<f64>) -> String {
-        match (value, self.unit) {
-            (Some(value), _) => with_unit(value, self.unit),
-            (None, "s") => format!("more than {}", in_unit(self.horizon_s, self.unit)),
+        match (value, self.unit.as_str()) {
+            (Some(value), unit) => with_unit(value, unit),
+            (None, "s") => format!("more than {}", in_unit(self.horizon_s, &self.unit)),
             (None, _) => "–".to_owned(),
         }
     }
@@ -41,7 +41,7 @@ impl MeasureReview {
         let Some(difference) = self.difference else {
             return String::new();
         };
-        let size = with_unit(difference.abs(), self.unit);
+        let size = with_unit(difference.abs(), &self.unit);
         let text = with_sign(if difference < 0.0 {
             format!("-{size}")
         } else {
@@ -49,7 +49,8 @@ impl MeasureReview {
         });
         match self.low.zip(self.high) {
             Some((low, high)) if low < high => {
-                let [_, low, high] = in_one_unit([difference, low, high], self.unit).map(with_sign);
+                let [_, low, high] =
+                    in_one_unit([difference, low, high], &self.unit).map(with_sign);
                 if low == high {
                     text
                 } else {
@@ -76,6 +77,7 @@ fn with_sign(text: String) -> String {
 fn with_unit(value: f64, unit: &str) -> String {
     match unit {
         "s" | "bytes" | "bytes/s" | "1" => in_unit(value, unit),
+        unit if is_money(unit) => in_unit(value, unit),
         // Large counts are whole numbers or halves.
         _ if value.abs() >= 99.95 => count(value),
         _ => number(value),

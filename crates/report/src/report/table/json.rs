@@ -12,7 +12,7 @@ use fleetsim_units::serial::Ordered;
 pub const SCHEMA_VERSION: u32 = 2;
 
 /// The measures whose medians are included.
-const MEDIANS: [Measure; 14] = [
+const MEDIANS: [Measure; 15] = [
     READY_TIME,
     Measure::Completion,
     Measure::Targets,
@@ -27,6 +27,7 @@ const MEDIANS: [Measure; 14] = [
     Measure::FailedPulls,
     Measure::Responses429,
     Measure::PeakNotReady,
+    Measure::Cost,
 ];
 
 /// Reads a value of a row of the summary.
@@ -76,7 +77,7 @@ struct VerdictJson {
     holds: bool,
     /// The compared value; `null` for a time that was never reached.
     value: Option<f64>,
-    unit: &'static str,
+    unit: String,
     runs: usize,
     runs_outside: usize,
 }
@@ -91,6 +92,9 @@ struct VariantJson<'r> {
     finished: usize,
     held_by: Option<&'r str>,
     held_detail: Option<&'r str>,
+    /// The currency of the cost, if there are prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    currency: Option<&'r str>,
     /// What holds the variant back, if it was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     bound: Option<String>,
@@ -127,7 +131,7 @@ fn assertion(judged: &JudgedLimit<'_, '_>) -> AssertionJson {
         variant: variant.name().to_owned(),
         holds: verdict.holds,
         value: verdict.value.is_finite().then_some(verdict.value),
-        unit: limit.measure().unit(),
+        unit: limit.unit().to_owned(),
         runs: variant.runs.len(),
         runs_outside: verdict.runs_beyond,
     };
@@ -143,6 +147,9 @@ fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
     let info = variant.info;
     let mut measures: Vec<(String, Option<f64>)> = Vec::new();
     for median in MEDIANS {
+        if median.is_own() && variant.summary(median).is_none() {
+            continue;
+        }
         measures.push((median.to_string(), variant.median(median)));
         let ends = ENDS.iter().filter(|(measure, ..)| *measure == median);
         measures.extend(
@@ -157,6 +164,9 @@ fn row<'r>(variant: &VariantResults<'r>) -> VariantJson<'r> {
         finished: variant.finished(),
         held_by: variant.unfinished().map(|run| run.held_by.as_str()),
         held_detail: variant.unfinished().map(|run| run.held_detail.as_str()),
+        currency: variant
+            .summary(Measure::Cost)
+            .map(|_| Measure::Cost.unit_in(variant.runs.iter().copied())),
         bound: bound::line(variant),
         measures: Ordered(measures),
     }

@@ -198,10 +198,14 @@ impl World<'_> {
             receiver: None,
             blob,
         };
-        let transfer = Some(self.transfers.start_over(queue.now(), &leg, transfer));
+        let begun = self.transfers.start_over(queue.now(), &leg, transfer);
         self.registries[registry].transfer_begins();
         self.meter.registry_downloads.rise();
-        self.delivery.fills.push(Fill { transfer, ..fill });
+        self.delivery.fills.push(Fill {
+            transfer: Some(begun),
+            ..fill
+        });
+        self.limits_begin(&transfer, queue.now());
         id
     }
 

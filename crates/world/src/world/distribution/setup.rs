@@ -121,6 +121,14 @@ impl CacheLinks {
         self.links.iter().map(|cache| cache.link).collect()
     }
 
+    /// The links that limit what each cache fetches. Empty without a limit.
+    pub(crate) fn fetch_links(&self) -> Vec<LinkId> {
+        self.links
+            .iter()
+            .filter_map(|cache| cache.upstream)
+            .collect()
+    }
+
     /// Returns the link of a cluster's cache, if caches are at this level. All bytes for the cluster's nodes come from
     /// the cache, so the links behind it form a separate tree.
     pub(crate) fn link(&self, cluster: ClusterId, place: CachePlace) -> Option<LinkId> {

@@ -4,9 +4,11 @@
 //! share one address, that of their NAT; with public addresses each node has its own. A cache asks with its own
 //! address.
 //!
+//! Each bucket counts what it refuses, so that results say how many clients a limit met, and whom most.
+//!
 //! Left out: clusters that share an address, and addresses that a NAT changes during a run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::world::ids::{ClusterId, NodeId, StoreId};
 use crate::world::registry::spec::{ClientScope, RequestLimit};
@@ -51,6 +53,43 @@ pub(super) struct ClientBuckets {
     share: f64,
     /// Used only for lookups and for changes of all buckets; the order of the map has no effect.
     buckets: HashMap<LimitOwner, TokenBucket>,
+    /// Number of refused requests of each owner that had one.
+    refused: HashMap<LimitOwner, u64>,
+}
+
+/// The requests that limits of single clients have refused.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct ClientRefusals {
+    /// Number of clients with a limit of their own that sent a request.
+    pub clients: u64,
+    /// Number of clients that were refused.
+    pub refused_clients: u64,
+    /// Number of refused requests of the client with most of them.
+    pub most_of_one: u64,
+}
+
+impl ClientRefusals {
+    /// Returns the refusals of several limits together. `None`: none of them is a limit of single clients.
+    pub(super) fn of<'b>(limits: impl Iterator<Item = &'b ClientBuckets>) -> Option<Self> {
+        let mut clients: HashSet<LimitOwner> = HashSet::new();
+        let mut refused: HashMap<LimitOwner, u64> = HashMap::new();
+        let mut has_scope = false;
+        for limit in limits {
+            if limit.limit.scope == ClientScope::Account {
+                continue;
+            }
+            has_scope = true;
+            clients.extend(limit.buckets.keys());
+            for (&owner, &requests) in &limit.refused {
+                *refused.entry(owner).or_default() += requests;
+            }
+        }
+        has_scope.then(|| Self {
+            clients: clients.len() as u64,
+            refused_clients: refused.len() as u64,
+            most_of_one: refused.values().copied().max().unwrap_or(0),
+        })
+    }
 }
 
 impl ClientBuckets {
@@ -59,6 +98,7 @@ impl ClientBuckets {
             limit,
             share: 1.0,
             buckets: HashMap::new(),
+            refused: HashMap::new(),
         }
     }
 
@@ -72,16 +112,18 @@ impl ClientBuckets {
 
     /// Takes one token of a client. Returns false if no token is available.
     pub(super) fn try_take(&mut self, client: Client, now: SimTime) -> bool {
-        let bucket = self
-            .buckets
-            .entry(client.owner(self.limit.scope))
-            .or_insert_with(|| {
-                // A bucket that nobody has used is full.
-                let mut bucket = TokenBucket::new(self.limit);
-                bucket.set_rate(now, self.share);
-                bucket
-            });
-        bucket.try_take(now)
+        let owner = client.owner(self.limit.scope);
+        let bucket = self.buckets.entry(owner).or_insert_with(|| {
+            // A bucket that nobody has used is full.
+            let mut bucket = TokenBucket::new(self.limit);
+            bucket.set_rate(now, self.share);
+            bucket
+        });
+        let is_taken = bucket.try_take(now);
+        if !is_taken && self.limit.scope != ClientScope::Account {
+            *self.refused.entry(owner).or_default() += 1;
+        }
+        is_taken
     }
 }
 
@@ -121,6 +163,40 @@ mod tests {
         assert_eq!(admitted(ClientScope::Address, &clients), of_address);
         let of_node = [true, true, true, false];
         assert_eq!(admitted(ClientScope::Node, &clients), of_node);
+    }
+
+    #[test]
+    fn refusals_are_counted_for_each_client_over_all_limits_with_a_scope() {
+        let of = |scope| {
+            ClientBuckets::new(RequestLimit {
+                scope,
+                ..RequestLimit::new(PerSecond::new(1.0), 1)
+            })
+        };
+        let mut limits = [
+            of(ClientScope::Address),
+            of(ClientScope::Address),
+            of(ClientScope::Account),
+        ];
+        for limit in &mut limits {
+            // Cluster 0 asks four times, cluster 1 once.
+            for one in [
+                client(0, 0),
+                client(0, 1),
+                client(0, 0),
+                client(1, 2),
+                client(0, 1),
+            ] {
+                limit.try_take(one, SimTime::ZERO);
+            }
+        }
+        let expected = ClientRefusals {
+            clients: 2,
+            refused_clients: 1,
+            most_of_one: 6,
+        };
+        assert_eq!(ClientRefusals::of(limits.iter()), Some(expected));
+        assert_eq!(ClientRefusals::of(limits[2..].iter()), None);
     }
 
     #[test]

@@ -60,6 +60,11 @@ impl Host {
         self.bucket.is_some() || self.holds_requests()
     }
 
+    /// The buckets of its limit of requests, if it has one.
+    pub(super) const fn buckets(&self) -> Option<&ClientBuckets> {
+        self.bucket.as_ref()
+    }
+
     /// Returns whether requests occupy a connection or a worker.
     pub(crate) const fn holds_requests(&self) -> bool {
         self.spec.connections.is_some() || self.spec.workers.is_some()

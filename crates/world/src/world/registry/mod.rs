@@ -33,7 +33,7 @@ mod windows;
 use crate::engine::{EntityKey, Streams};
 use crate::world::ids::PullId;
 use burst::Burst;
-use client::{Client, ClientBuckets};
+use client::{Client, ClientBuckets, ClientRefusals};
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 use host::{Admission, Host};
 use in_flight::RequestsInFlight;
@@ -237,6 +237,13 @@ impl<'s> Registry<'s> {
                     .quota
                     .as_mut()
                     .is_none_or(|quota| quota.try_take(client, now)))
+    }
+
+    /// Returns the requests that limits of single clients have refused. `None`: it has no such limit.
+    pub(super) fn refusals(&self) -> Option<ClientRefusals> {
+        let own = [&self.manifests, &self.blob_requests].into_iter().flatten();
+        let of_hosts = self.hosts.iter().filter_map(Host::buckets);
+        ClientRefusals::of(own.chain(of_hosts))
     }
 
     /// Records that the registry starts to send a blob.

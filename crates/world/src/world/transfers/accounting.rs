@@ -35,6 +35,7 @@ impl World<'_> {
             receiver: Some(node),
             blob,
         };
+        self.limits_begin(&transfer, queue.now());
         let id = self
             .transfers
             .start_from_registry(queue.now(), from, node, connection, transfer);
@@ -74,6 +75,7 @@ impl World<'_> {
 
     fn count_transfer(&mut self, transfer: &Transfer, bytes: Bytes) {
         self.count_on_links(transfer, bytes);
+        self.limits_end(transfer, bytes);
         if matches!(
             transfer.sender,
             Sender::Registry(_) | Sender::RegistryFill(_)
@@ -147,6 +149,8 @@ impl World<'_> {
                 .add_others(others + self.transfers.rate_of_others());
             self.link_loads
                 .follow(&self.transfers.network, &mut self.meter);
+            self.limit_loads
+                .follow(&self.transfers.network, self.meter.now());
         }
         self.transfers.schedule_completion(queue);
     }

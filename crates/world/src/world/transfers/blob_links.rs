@@ -73,14 +73,28 @@ impl BlobLinks {
         Self { registries }
     }
 
-    /// Returns the link of a blob from a registry to a region. `None`: the registry does not limit blobs.
-    pub(crate) fn link(&self, registry: usize, blob: u16, region: Option<usize>) -> Option<LinkId> {
+    /// Returns the links of all blobs of a registry. Empty if it does not limit blobs.
+    pub(crate) fn all(&self, registry: usize) -> &[LinkId] {
+        match &self.registries[registry] {
+            Some(edges) => &edges.links,
+            None => &[],
+        }
+    }
+
+    /// Returns the place of a blob's link among all of its registry. `None`: the registry does not limit blobs.
+    pub(crate) fn place(&self, registry: usize, blob: u16, region: Option<usize>) -> Option<usize> {
         let edges = self.registries[registry].as_ref()?;
         let edge = match (edges.scope, region) {
             (BlobScope::Region, Some(region)) => region + 1,
             (BlobScope::Region, None) | (BlobScope::Registry, _) => 0,
         };
-        Some(edges.links[edge * edges.blobs + usize::from(blob)])
+        Some(edge * edges.blobs + usize::from(blob))
+    }
+
+    /// Returns the link of a blob from a registry to a region. `None`: the registry does not limit blobs.
+    pub(crate) fn link(&self, registry: usize, blob: u16, region: Option<usize>) -> Option<LinkId> {
+        let place = self.place(registry, blob, region)?;
+        Some(self.all(registry)[place])
     }
 }
 

@@ -17,6 +17,7 @@ use crate::world::ids::StoreId;
 use crate::world::meter::{EgressMeter, Meter};
 use crate::world::spec::WorldSpec;
 use crate::world::transfers::Transfers;
+use crate::world::transfers::limit_loads::LimitLoad;
 use crate::world::transfers::links::Destination;
 use crate::world::transfers::payload::{Payload, Sender, Transfer};
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
@@ -46,6 +47,8 @@ pub enum LinkOwner {
 pub struct LinkLoad {
     /// The owner of the links.
     pub owner: LinkOwner,
+    /// Number of links.
+    pub links: usize,
     /// Bytes that came in.
     pub received: Bytes,
     /// Bytes that went out.
@@ -56,6 +59,8 @@ pub struct LinkLoad {
     pub peak: Option<f64>,
     /// Time at capacity; for several links, that of the busiest. `None`: not metered.
     pub busy: Option<SimDuration>,
+    /// What a cache fetched, and the time at its limit; of several, of the busiest. `None`: there is no limit.
+    pub fetches: Option<LimitLoad>,
 }
 
 /// Bytes in and out.
@@ -267,20 +272,28 @@ impl World<'_> {
             DistributionKind::Cache(cache) if cache.per == CachePlace::Region => {
                 for (at, bytes) in loads.stores.iter().enumerate() {
                     let owner = LinkOwner::RegionalCache(at);
-                    rows.push(self.metered_load(owner, *bytes, cache.egress));
+                    rows.push(LinkLoad {
+                        fetches: self.limit_loads.fetches_of(StoreId::at(at)),
+                        ..self.metered_load(owner, *bytes, cache.egress)
+                    });
                 }
             }
             DistributionKind::Cache(cache) => {
-                rows.push(loads.of_all(LinkOwner::ClusterCaches, Some(cache.egress)));
+                rows.push(LinkLoad {
+                    fetches: self.limit_loads.busiest_fetches(),
+                    ..loads.of_all(LinkOwner::ClusterCaches, Some(cache.egress))
+                });
             }
             DistributionKind::Cells(_) => rows.push(loads.of_all(LinkOwner::Cells, None)),
             DistributionKind::Spegel(_) | DistributionKind::Pieces(_) => rows.push(LinkLoad {
                 owner: LinkOwner::Peers,
+                links: self.nodes.len(),
                 received: loads.peers.received,
                 sent: loads.peers.sent,
                 capacity: None,
                 peak: None,
                 busy: None,
+                fetches: None,
             }),
         }
         rows
@@ -302,11 +315,13 @@ impl World<'_> {
         let meter = self.meter.links().get(before + at);
         LinkLoad {
             owner,
+            links: 1,
             received: bytes.received,
             sent: bytes.sent,
             capacity: rate.get().is_finite().then_some(rate),
             peak: meter.map(EgressMeter::peak),
             busy: meter.map(EgressMeter::busy),
+            fetches: None,
         }
     }
 
@@ -323,11 +338,13 @@ impl LinkLoads {
     fn of_all(&self, owner: LinkOwner, capacity: Option<BytesPerSec>) -> LinkLoad {
         LinkLoad {
             owner,
+            links: self.stores.len(),
             received: self.stores.iter().map(|store| store.received).sum(),
             sent: self.stores.iter().map(|store| store.sent).sum(),
             capacity,
             peak: None,
             busy: self.own_links.iter().map(|link| link.busy).max(),
+            fetches: None,
         }
     }
 }

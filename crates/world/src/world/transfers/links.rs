@@ -155,6 +155,16 @@ impl Links {
         self.blobs.link(registry, blob?, self.region_of(to))
     }
 
+    /// Returns the place of a blob's link among [`Self::blob_links`]. `None`: the registry does not limit blobs.
+    pub(crate) fn blob_place(&self, registry: usize, blob: u16, to: Destination) -> Option<usize> {
+        self.blobs.place(registry, blob, self.region_of(to))
+    }
+
+    /// Returns the links of all blobs of a registry. Empty if it does not limit blobs.
+    pub(crate) fn blob_links(&self, registry: usize) -> &[LinkId] {
+        self.blobs.all(registry)
+    }
+
     /// Returns the links from a registry to a destination, for a blob or for other bytes.
     pub(crate) fn path(&self, registry: usize, blob: Option<u16>, to: Destination) -> Vec<LinkId> {
         let mut links: Vec<LinkId> = self.blob(registry, blob, to).into_iter().collect();

@@ -5,6 +5,7 @@
 //! | `links` | the links between registries and nodes |
 //! | `blob_links` | the rate at which a registry sends one blob |
 //! | `payload` | the content of a transfer, and its sender |
+//! | `limit_loads` | time in which the limits of blobs and of fetches are reached |
 //! | `link_loads` | bytes and rates on the links of regions, mirrors, caches and peers |
 //! | `weights` | weights of connections on full links |
 //! | `accounting` | starts and ends of transfers, and their bytes by sender |
@@ -14,6 +15,7 @@
 
 mod accounting;
 pub(crate) mod blob_links;
+pub(crate) mod limit_loads;
 pub(crate) mod link_loads;
 pub(crate) mod links;
 pub(crate) mod payload;
