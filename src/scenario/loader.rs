@@ -9,7 +9,6 @@ use std::ops::Range;
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
-use super::Experiment;
 use super::check::{CheckedWorld, Checker};
 use super::constants::{Level, SettingsInForce, StatedRanges};
 use super::file::ExperimentFile;
@@ -19,6 +18,7 @@ use super::set::{self, SetValue};
 use super::sweep::{self, Axis, Point};
 use super::targeted::TargetedWorlds;
 use super::worded::PathProblem;
+use super::{Experiment, Guests};
 use crate::document::context::Context;
 use crate::document::files::Files;
 use crate::document::path::{Path, Step};
@@ -125,6 +125,9 @@ impl ExperimentSource {
         path: &FsPath,
         overrides: &Overrides,
     ) -> OrProblem<Self> {
+        if let Some(text) = &overrides.guests.text {
+            files.bring(name, path, text);
+        }
         let source = match files.read_as(name, path) {
             Ok(source) => source,
             Err(message) => {
@@ -137,6 +140,9 @@ impl ExperimentSource {
                 ));
             }
         };
+        for (name, text) in &overrides.guests.sources {
+            files.bring(name, FsPath::new(name), text);
+        }
         files.copy_whole(name);
         let tree = tree::parse(&source)?;
         if tree.is_empty() {
@@ -344,7 +350,7 @@ impl Loader {
         let mut base_errors = Vec::new();
         let base = self.read(self.tree.clone(), &[], &mut base_errors)?;
         // The file must be valid by itself, even if every variant replaces a value.
-        let world = self.check(&base, |checker| checker.world(&base.file));
+        let world = self.world(&base);
         self.check(&base, |checker| checker.agent(&AgentSpec::default()));
         let strategies: Vec<String> = base
             .file
@@ -557,7 +563,19 @@ impl Loader {
         let strategy = self.check(reading, |checker| {
             configuration.check(path, world.fleet(), &mut checker.context)
         })?;
+        let strategy = self.decided_by_guest(name, strategy)?;
         Some((strategy, world))
+    }
+
+    /// Returns the checked world of a parsed experiment.
+    pub(super) fn world(&mut self, reading: &ReadExperiment) -> CheckedWorld {
+        let world = self.check(reading, |checker| checker.world(&reading.file));
+        self.with_guest_faults(world, reading.file.horizon)
+    }
+
+    /// Returns what a program that uses the library brings along.
+    pub(super) const fn guests(&self) -> &Guests {
+        &self.overrides.guests
     }
 }
 
