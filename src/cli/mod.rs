@@ -35,10 +35,9 @@ mod simulation;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fleetsim::host::Host;
+use fleetsim::host::CommandHost;
 use fleetsim::io::printable;
 use fleetsim::process::ProcessCommand;
 use fleetsim::report::{Detail, Results};
@@ -284,11 +283,6 @@ impl Failure {
     }
 }
 
-/// Runs the program.
-pub(crate) fn main() -> ExitCode {
-    ExitCode::from(of_terminal(std::env::args_os()))
-}
-
 /// Runs a command with these words, the first of which is the program's name, as the program on its terminal does.
 /// Returns its exit code. Ends the process if the words are wrong or a signal arrives.
 pub(crate) fn of_terminal(words: impl IntoIterator<Item = OsString>) -> u8 {
@@ -307,10 +301,10 @@ pub(crate) struct FailedCommand {
     pub(crate) code: u8,
 }
 
-/// Runs a command with these words, the first of which is the program's name. Without a [`Host`] it is the program
+/// Runs a command with these words, the first of which is the program's name. Without a [`CommandHost`] it is the program
 /// itself: wrong words and signals end the process.
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Result<(), FailedCommand> {
-    let is_program = Host::current().is_none();
+    let is_program = CommandHost::current().is_none();
     let command = match recorded::parsed(words) {
         Ok(command) => command,
         Err(error) if is_program => error.exit(),
@@ -416,6 +410,9 @@ impl OutputFormat {
         record: &Record,
         text: fn(&Record, usize) -> String,
     ) -> String {
+        if let Some(host) = CommandHost::current() {
+            host.keep_record(&to_json(record));
+        }
         match self {
             Self::Text => text(record, output::width()),
             Self::Json => String::from_utf8_lossy(&to_json(record)).into_owned(),
@@ -429,7 +426,7 @@ impl ExperimentArgs {
             seed: self.seed,
             replicates: self.replicates,
             set: self.set.clone(),
-            guests: Host::guests_of_thread(),
+            guests: CommandHost::guests_of_thread(),
         }
     }
 

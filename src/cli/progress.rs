@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fleetsim::host::{Host, HostProgress};
+use fleetsim::host::{CommandHost, HostProgress};
 use fleetsim::results::{BINS_MAX, Measure, RunRecord, interval_of_mean};
 use fleetsim::stats::MOST_RESAMPLED;
 use fleetsim::study::{Job, StudyObserver};
@@ -77,7 +77,7 @@ pub(super) fn bar(bar: ProgressBar, template: &str) -> ProgressBar {
     let bar = bar
         .with_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
     show(&bar);
-    if let Some(host) = Host::current() {
+    if let Some(host) = CommandHost::current() {
         let shown = bar.clone();
         host.follow(Box::new(move || HostProgress {
             done: shown.position(),
@@ -88,7 +88,7 @@ pub(super) fn bar(bar: ProgressBar, template: &str) -> ProgressBar {
 }
 
 fn show(bar: &ProgressBar) {
-    if Host::current().is_some() {
+    if CommandHost::current().is_some() {
         bar.set_draw_target(ProgressDrawTarget::hidden());
         return;
     }
@@ -132,7 +132,7 @@ impl StudyProgress {
                 .with_key("left", shown_timings(&state, StudyTimings::write_left)),
         );
         show(&bar);
-        if let Some(host) = Host::current() {
+        if let Some(host) = CommandHost::current() {
             let state = Arc::clone(&state);
             host.follow(Box::new(move || {
                 let runs = state.lock().expect("no holder panics").runs();

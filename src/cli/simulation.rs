@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fleetsim::host::Host;
+use fleetsim::host::CommandHost;
 use fleetsim::io::printable;
 use fleetsim::results::{
     FileDigest, Journal, Provenance, Publication, Published, RESOLVED_FILE, ResultsError, RunId,
@@ -29,7 +29,7 @@ impl Simulation {
     pub(super) fn begin(threads: Option<u16>) -> Result<Self, Failure> {
         let mut builder =
             rayon::ThreadPoolBuilder::new().num_threads(threads.map_or(0, usize::from));
-        if let Some(host) = Host::current() {
+        if let Some(host) = CommandHost::current() {
             builder = builder.start_handler(move |_| host.adopt());
         }
         let pool = builder
@@ -242,7 +242,7 @@ fn journal(target: &Path, key: &str, reproduce: bool) -> Result<Journal, Results
             stray.display()
         ));
     }
-    if reproduce || Host::is_sketch_on_thread() {
+    if reproduce || !CommandHost::saves_runs_on_thread() {
         return Ok(Journal::unsaved());
     }
     match Journal::open(target, key.as_bytes()) {
@@ -430,7 +430,7 @@ pub(super) fn starts_commands(experiment: &Experiment) -> bool {
 
 /// Returns the file that contains this program. In another program, it is the library that contains the commands.
 pub(super) fn program() -> std::io::Result<PathBuf> {
-    match Host::program() {
+    match CommandHost::program() {
         Some(library) => Ok(library),
         None => std::env::current_exe(),
     }

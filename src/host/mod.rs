@@ -3,8 +3,8 @@
 //!
 //! The `fleetsim` program writes to its terminal, and a signal ends it. In another program, such as a Python
 //! interpreter, a command must write into memory, end when it is asked to, and leave the process alone. That program
-//! enters a [`Host`] on a thread ([`Host::during`]); every command on this thread then belongs to it. Threads that a
-//! command starts adopt the host of their parent ([`Host::adopt`]).
+//! enters a [`CommandHost`] on a thread ([`CommandHost::during`]); every command on this thread then belongs to it. Threads that a
+//! command starts adopt the host of their parent ([`CommandHost::adopt`]).
 //!
 //! Left out: several terminals, and commands that ask questions, such as `fleetsim init`.
 
@@ -17,7 +17,7 @@ use crate::scenario::Guests;
 
 thread_local! {
     /// The host of the commands on this thread. `None`: the program itself.
-    static HOST: RefCell<Option<Arc<Host>>> = const { RefCell::new(None) };
+    static HOST: RefCell<Option<Arc<CommandHost>>> = const { RefCell::new(None) };
 }
 
 /// The file with the library that contains the commands, if they run in another program.
@@ -25,7 +25,7 @@ static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Another program in whose process a command runs.
 #[derive(Debug, Default)]
-pub struct Host {
+pub struct CommandHost {
     /// Ends the command's runs when it is set.
     pub stop: Stop,
     /// What the program brings along to every experiment that the command loads.
@@ -35,6 +35,7 @@ pub struct Host {
     pub is_sketch: bool,
     out: Mutex<String>,
     err: Mutex<String>,
+    record: Mutex<String>,
     progress: FollowedPart,
 }
 
@@ -60,7 +61,7 @@ pub struct HostProgress {
     pub wanted: u64,
 }
 
-impl Host {
+impl CommandHost {
     /// Returns the host of the commands on this thread. `None`: the program itself.
     #[must_use]
     pub fn current() -> Option<Arc<Self>> {
@@ -106,6 +107,17 @@ impl Host {
         let _ = PROGRAM.set(file);
     }
 
+    /// Returns whether a command on this thread saves finished runs for a resumed study. Runs of guests are never saved,
+    /// because nothing tells whether a guest of a later command is the same.
+    #[must_use]
+    pub fn saves_runs_on_thread() -> bool {
+        let Some(host) = Self::current() else {
+            return true;
+        };
+        let has_guests = !host.guests.strategies.is_empty() || host.guests.faults.is_some();
+        !host.is_sketch && !has_guests
+    }
+
     /// Adds text to the standard output of the command.
     pub fn write_out(&self, text: &str) {
         lock(&self.out).push_str(text);
@@ -126,6 +138,17 @@ impl Host {
     #[must_use]
     pub fn take_err(&self) -> String {
         std::mem::take(&mut *lock(&self.err))
+    }
+
+    /// Keeps the record behind the text that a command prints, as JSON.
+    pub fn keep_record(&self, json: &[u8]) {
+        *lock(&self.record) = String::from_utf8_lossy(json).into_owned();
+    }
+
+    /// Takes the record behind the text that the command has printed. Empty: it has none.
+    #[must_use]
+    pub fn take_record(&self) -> String {
+        std::mem::take(&mut *lock(&self.record))
     }
 
     /// Names the source that says how far the command is, from now on.
@@ -161,24 +184,24 @@ mod tests {
 
     #[test]
     fn a_host_rules_its_thread_only_during_the_work() {
-        let host = Arc::new(Host::default());
-        assert!(Host::current().is_none());
+        let host = Arc::new(CommandHost::default());
+        assert!(CommandHost::current().is_none());
         host.during(|| {
-            let current = Host::current().expect("it was entered");
+            let current = CommandHost::current().expect("it was entered");
             current.write_out("a result\n");
             assert!(Stop::of_thread().is(&host.stop));
-            std::thread::spawn(|| assert!(Host::current().is_none()))
+            std::thread::spawn(|| assert!(CommandHost::current().is_none()))
                 .join()
                 .expect("another thread has no host");
         });
-        assert!(Host::current().is_none() && !Stop::of_thread().is(&host.stop));
+        assert!(CommandHost::current().is_none() && !Stop::of_thread().is(&host.stop));
         assert_eq!(host.take_out(), "a result\n");
         assert_eq!(host.take_out(), "");
     }
 
     #[test]
     fn a_set_flag_ends_runs_on_the_thread_at_once() {
-        let host = Arc::new(Host::default());
+        let host = Arc::new(CommandHost::default());
         host.stop.set();
         let path = std::path::Path::new("experiments/01-max-unavailable");
         let experiment = crate::scenario::load(path, &crate::scenario::Overrides::default())

@@ -28,7 +28,8 @@ use crate::document::tree::{self, Node};
 use crate::document::wording::Wording;
 use crate::products::fields::read_file;
 use crate::products::{self, Configuration, ProductEntry, Strategy, StrategyChoice};
-use crate::world::AgentSpec;
+use crate::units::SimDuration;
+use crate::world::{AgentSpec, GuestFaults};
 
 /// The name of the file in an experiment's folder.
 pub(super) const FILE: &str = "experiment.yaml";
@@ -573,8 +574,41 @@ impl Loader {
         self.with_guest_faults(world, reading.file.horizon)
     }
 
+    /// Adds the failure model of another program to a checked world.
+    fn with_guest_faults(&self, mut world: CheckedWorld, horizon: SimDuration) -> CheckedWorld {
+        if let Some(model) = &self.guests().faults {
+            Arc::make_mut(&mut world.world).faults.guest = Some(GuestFaults {
+                model: Arc::clone(model),
+                horizon,
+            });
+        }
+        world
+    }
+
+    /// Returns the strategy with the object that decides in place of its process, if another program brings one.
+    /// `None`: the strategy cannot be decided in this process, which was reported.
+    fn decided_by_guest(
+        &mut self,
+        name: &str,
+        strategy: Arc<dyn Strategy>,
+    ) -> Option<Arc<dyn Strategy>> {
+        let Some(decider) = self.guests().strategies.get(name) else {
+            return Some(strategy);
+        };
+        if let Some(decided) = strategy.decided_in_process(decider) {
+            return Some(decided);
+        }
+        let path = Path::of("strategies").key(name);
+        let message = format!("`{name}` cannot be decided in this process");
+        let place = self.tree.place(&path);
+        let problem = self.source.at(place, path.to_string(), message);
+        self.problems
+            .push(problem.with_help("write `external: {command: […]}` without `loop: process`"));
+        None
+    }
+
     /// Returns what a program that uses the library brings along.
-    pub(super) const fn guests(&self) -> &Guests {
+    const fn guests(&self) -> &Guests {
         &self.overrides.guests
     }
 }
