@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes THIRD-PARTY-LICENCES: the licences of all crates linked into fleetsim, and of files embedded in its pages.
+"""Writes THIRD-PARTY-LICENCES and python/THIRD-PARTY-LICENCES: the licences of all crates linked into the program and
+into the Python package, and of files embedded in their pages.
 
-    .ci/licences.py           write the file
-    .ci/licences.py --check   fail if the file is out of date
+    .ci/licences.py           write the files
+    .ci/licences.py --check   fail if a file is out of date
 
 All features on all platforms count, but not crates that only builds or tests use. If a crate offers several
 licences, the first in `PREFERRED` applies. Texts are those in the crates' sources; a crate without one gets that of
@@ -17,7 +18,9 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FILE = ROOT / "THIRD-PARTY-LICENCES"
+# What is distributed: the folder of its crate, which also has the file.
+DISTRIBUTED = [ROOT, ROOT / "python"]
+NAME = "THIRD-PARTY-LICENCES"
 # The licences that deny.toml allows, those with the fewest duties and texts first.
 PREFERRED = ["Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "Zlib", "BSL-1.0", "Unicode-3.0", "Unlicense", "CC0-1.0"]
 # A part of the name of a licence's file, and words of its text.
@@ -34,11 +37,11 @@ SIGNS = {
 }
 
 
-def linked_crates():
+def linked_crates(folder):
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--all-features"]
     # First without the network: the required crates are present after a build.
     for attempt in (["--offline"], []):
-        done = subprocess.run(command + attempt, cwd=ROOT, capture_output=True, text=True)
+        done = subprocess.run(command + attempt, cwd=folder, capture_output=True, text=True)
         if done.returncode == 0:
             break
     else:
@@ -89,9 +92,9 @@ def text_of(package, licence):
     return None
 
 
-def document():
+def document(folder):
     texts, without = {}, []
-    for package in linked_crates():
+    for package in linked_crates(folder):
         name = f"{package['name']} {package['version']}"
         for licence in chosen(package):
             text = text_of(package, licence)
@@ -120,12 +123,13 @@ def document():
 
 
 def main():
-    text = document()
-    if "--check" in sys.argv[1:]:
-        if not FILE.exists() or FILE.read_text(encoding="utf-8") != text:
-            sys.exit(f"{FILE.name} is out of date; run .ci/licences.py")
-    else:
-        FILE.write_text(text, encoding="utf-8")
+    for folder in DISTRIBUTED:
+        text = document(folder)
+        file = folder / NAME
+        if "--check" not in sys.argv[1:]:
+            file.write_text(text, encoding="utf-8")
+        elif not file.exists() or file.read_text(encoding="utf-8") != text:
+            sys.exit(f"{file.relative_to(ROOT)} is out of date; run .ci/licences.py")
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@
 //! | [`forecast`] | predicts when a rollout in progress will be done, from the state that its product shows |
 //! | [`report`] | charts, tables and pages, from recorded results only |
 //! | [`explore`] | answers a reader's questions about an experiment, and the local server for them |
+//! | [`host`] | another program in whose process a command runs |
 //!
 //! The program itself (`src/main.rs`, `src/cli/`) uses only this public library.
 //!
@@ -78,6 +79,8 @@ pub mod control_plane;
 pub mod explore;
 #[cfg(not(target_family = "wasm"))]
 pub mod forecast;
+#[cfg(not(target_family = "wasm"))]
+pub mod host;
 #[cfg(not(target_family = "wasm"))]
 pub mod import;
 pub mod process;

@@ -31,7 +31,7 @@ pub(super) fn of_variants(
             variant,
             seed: experiment.seed,
             run_events: own.map(|run| run.events).max().unwrap_or(0),
-            stop: Stop::default(),
+            stop: Stop::of_thread(),
         };
         let found = simulation.work(|| causes(&tried, &mut budget))?;
         if found.is_empty() {

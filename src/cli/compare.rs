@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use fleetsim::host::CommandHost;
 use fleetsim::io::read_below;
 use fleetsim::report::{self, Results, Review, ReviewSide, review_markdown, review_text};
 use fleetsim::results::{PROVENANCE_FILE, RESOLVED_FILE, RunRow, Tables, to_json};
@@ -78,6 +79,9 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let review = Review::of(&old, &new).map_err(Failure::Usage)?;
     output::junit(args.junit.as_deref(), &new.results, &inputs)?;
     let (_, verdicts) = report::verdicts(&new.results);
+    if let Some(host) = CommandHost::current() {
+        host.keep_record(&to_json(&review));
+    }
     match args.format {
         Format::Text => output::out(&(review_text(&review, output::width()) + &verdicts))?,
         Format::Markdown => output::out(&review_markdown(&review, &verdicts))?,

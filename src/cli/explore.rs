@@ -7,7 +7,7 @@ use fleetsim::explore::{Explorer, serve};
 use fleetsim::io::{MOST_BYTES, read_file};
 
 use super::memory::MemoryArgs;
-use super::simulation::Simulation;
+use super::simulation::{self, Simulation};
 use super::{ExperimentArgs, Failure, output};
 
 #[derive(Args, Debug)]
@@ -85,7 +85,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Result<(), Failure> {
 }
 
 fn engine_beside_program() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
+    let program = simulation::program().ok()?;
     Some(program.parent()?.join("fleetsim-web.wasm.gz"))
 }
 

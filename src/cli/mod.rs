@@ -33,10 +33,12 @@ mod shard;
 mod shell;
 mod simulation;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fleetsim::host::CommandHost;
+use fleetsim::io::printable;
 use fleetsim::process::ProcessCommand;
 use fleetsim::report::{Detail, Results};
 use fleetsim::results::{Provenance, ResultsError, ShardError, ShardSet, to_json};
@@ -260,6 +262,11 @@ impl Failure {
     }
 
     fn print(&self) {
+        output::styled_err(&self.text(output::stderr_has_colour()));
+    }
+
+    /// Returns the text that the program prints to stderr.
+    fn text(&self, has_colour: bool) -> String {
         match self {
             // This error has its own layout, with a snippet for each problem and optional colours.
             Self::Input(error) => {
@@ -269,24 +276,55 @@ impl Failure {
                 } else {
                     String::new()
                 };
-                output::styled_err(&format!(
-                    "{}\n{count}",
-                    error.render(output::stderr_has_colour()).trim_end()
-                ));
+                format!("{}\n{count}", error.render(has_colour).trim_end())
             }
-            _ => output::err(&format!("error: {}\n", output::with_causes(self))),
+            _ => printable(&format!("error: {}\n", output::with_causes(self))).into_owned(),
         }
     }
 }
 
-/// Runs the program.
-pub(crate) fn main() -> ExitCode {
-    let command = recorded::parsed(std::env::args_os()).unwrap_or_else(|error| error.exit());
-    let Err(failure) = interrupt::listen().and_then(|()| command.run()) else {
-        return ExitCode::SUCCESS;
+/// Runs a command with these words, the first of which is the program's name, as the program on its terminal does.
+/// Returns its exit code. Ends the process if the words are wrong or a signal arrives.
+pub(crate) fn of_terminal(words: impl IntoIterator<Item = OsString>) -> u8 {
+    let Err(failed) = run(words) else {
+        return 0;
     };
-    failure.print();
-    ExitCode::from(failure.exit_code())
+    output::styled_err(&failed.text);
+    failed.code
+}
+
+/// A command that failed.
+pub(crate) struct FailedCommand {
+    /// The text that the program prints to stderr.
+    pub(crate) text: String,
+    /// The program's exit code.
+    pub(crate) code: u8,
+}
+
+/// Runs a command with these words, the first of which is the program's name. Without a [`CommandHost`] it is the program
+/// itself: wrong words and signals end the process.
+pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Result<(), FailedCommand> {
+    let is_program = CommandHost::current().is_none();
+    let command = match recorded::parsed(words) {
+        Ok(command) => command,
+        Err(error) if is_program => error.exit(),
+        Err(error) => {
+            return Err(FailedCommand {
+                text: error.render().to_string(),
+                code: error.exit_code() as u8,
+            });
+        }
+    };
+    let listening = if is_program {
+        interrupt::listen()
+    } else {
+        Ok(())
+    };
+    let done = listening.and_then(|()| command.run());
+    done.map_err(|failure| FailedCommand {
+        text: failure.text(is_program && output::stderr_has_colour()),
+        code: failure.exit_code(),
+    })
 }
 
 impl Command {
@@ -372,6 +410,9 @@ impl OutputFormat {
         record: &Record,
         text: fn(&Record, usize) -> String,
     ) -> String {
+        if let Some(host) = CommandHost::current() {
+            host.keep_record(&to_json(record));
+        }
         match self {
             Self::Text => text(record, output::width()),
             Self::Json => String::from_utf8_lossy(&to_json(record)).into_owned(),
@@ -385,6 +426,7 @@ impl ExperimentArgs {
             seed: self.seed,
             replicates: self.replicates,
             set: self.set.clone(),
+            guests: CommandHost::guests_of_thread(),
         }
     }
 

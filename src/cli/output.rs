@@ -8,6 +8,7 @@ use std::io::{self, BufWriter, Error, ErrorKind, IsTerminal, Write, stderr, stdo
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fleetsim::host::CommandHost;
 use fleetsim::io::{Temporary, printable, uninterrupted};
 use fleetsim::report::{self, Results};
 use fleetsim::results::PROVENANCE_FILE;
@@ -20,6 +21,10 @@ pub(crate) const STANDARD: &str = "-";
 
 /// Prints results. A closed pipe (as with `head`) is not an error; a full disk is.
 pub(super) fn out(text: &str) -> Result<(), Failure> {
+    if let Some(host) = CommandHost::current() {
+        host.write_out(text);
+        return Ok(());
+    }
     let mut stdout = stdout().lock();
     let written = stdout.write_all(printable(text).as_bytes());
     match written.and_then(|()| stdout.flush()) {
@@ -57,6 +62,10 @@ pub(super) fn wait(time: Duration) -> bool {
 
 /// Prints progress, notes and errors.
 pub(crate) fn err(text: &str) {
+    if let Some(host) = CommandHost::current() {
+        host.write_err(text);
+        return;
+    }
     styled_err(&printable(text));
 }
 
@@ -298,7 +307,7 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
 /// the terminal.
 pub(crate) fn width() -> usize {
     const DEFAULT: usize = 100;
-    if stdout().is_terminal() {
+    if CommandHost::current().is_none() && stdout().is_terminal() {
         console::Term::stdout().size().1.into()
     } else {
         DEFAULT

@@ -8,11 +8,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use fleetsim::host::{CommandHost, HostProgress};
 use fleetsim::results::{BINS_MAX, Measure, RunRecord, interval_of_mean};
 use fleetsim::stats::MOST_RESAMPLED;
 use fleetsim::study::{Job, StudyObserver};
 use fleetsim::units::Bytes;
-use indicatif::{ProgressBar, ProgressState, ProgressStyle, WeakProgressBar};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, WeakProgressBar};
 use itertools::izip;
 
 use super::output::{self, grouped};
@@ -76,10 +77,21 @@ pub(super) fn bar(bar: ProgressBar, template: &str) -> ProgressBar {
     let bar = bar
         .with_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
     show(&bar);
+    if let Some(host) = CommandHost::current() {
+        let shown = bar.clone();
+        host.follow(Box::new(move || HostProgress {
+            done: shown.position(),
+            wanted: shown.length().unwrap_or(0),
+        }));
+    }
     bar
 }
 
 fn show(bar: &ProgressBar) {
+    if CommandHost::current().is_some() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+        return;
+    }
     bar.enable_steady_tick(Duration::from_millis(200));
     *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.downgrade());
 }
@@ -120,6 +132,16 @@ impl StudyProgress {
                 .with_key("left", shown_timings(&state, StudyTimings::write_left)),
         );
         show(&bar);
+        if let Some(host) = CommandHost::current() {
+            let state = Arc::clone(&state);
+            host.follow(Box::new(move || {
+                let runs = state.lock().expect("no holder panics").runs();
+                HostProgress {
+                    done: runs.at_hand,
+                    wanted: runs.wanted,
+                }
+            }));
+        }
         Self { bar, state, most }
     }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use fleetsim::host::CommandHost;
 use fleetsim::results::{
     CauseRow, Journal, Provenance, Publication, RunRow, Tables, VariantRecord, causes_table,
     decisions_table, uncertainty_tables,
@@ -201,7 +202,9 @@ fn write(
         let (name, bytes) = decisions_table(&report::decisions_by_draw(&results));
         publication.write(name, &bytes)?;
     }
-    report::draw_all(publication.folder(), &results, begins)?;
+    if !CommandHost::is_sketch_on_thread() {
+        report::draw_all(publication.folder(), &results, begins)?;
+    }
     Ok(WrittenResults { results, precision })
 }
 

@@ -11,6 +11,7 @@ use fleetsim::results::{
 };
 
 use super::Failure;
+use super::simulation::program;
 
 /// The share of the runs to simulate.
 #[derive(Args, Clone, Copy, Debug)]
@@ -103,7 +104,7 @@ impl ShardPlace {
 
 /// Returns the SHA-256 of this program's file, because two builds of one version may simulate differently.
 pub(super) fn program_sha256() -> Result<String, Failure> {
-    match std::env::current_exe().and_then(std::fs::read) {
+    match program().and_then(std::fs::read) {
         Ok(bytes) => Ok(sha256(&bytes)),
         Err(error) => Err(Failure::Machine(format!(
             "cannot read the program's own file, which identifies it: {error}"

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use fleetsim::host::CommandHost;
 use fleetsim::io::printable;
 use fleetsim::results::{
     FileDigest, Journal, Provenance, Publication, Published, RESOLVED_FILE, ResultsError, RunId,
@@ -26,8 +27,12 @@ pub(super) struct Simulation {
 impl Simulation {
     /// Starts the threads. The default is one for each core.
     pub(super) fn begin(threads: Option<u16>) -> Result<Self, Failure> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.map_or(0, usize::from))
+        let mut builder =
+            rayon::ThreadPoolBuilder::new().num_threads(threads.map_or(0, usize::from));
+        if let Some(host) = CommandHost::current() {
+            builder = builder.start_handler(move |_| host.adopt());
+        }
+        let pool = builder
             .build()
             .map_err(|error| Failure::Machine(format!("cannot start threads: {error}")))?;
         Ok(Self { pool })
@@ -237,7 +242,7 @@ fn journal(target: &Path, key: &str, reproduce: bool) -> Result<Journal, Results
             stray.display()
         ));
     }
-    if reproduce {
+    if reproduce || !CommandHost::saves_runs_on_thread() {
         return Ok(Journal::unsaved());
     }
     match Journal::open(target, key.as_bytes()) {
@@ -423,10 +428,18 @@ pub(super) fn starts_commands(experiment: &Experiment) -> bool {
         .any(|variant| variant.scenario.strategy.command().is_some())
 }
 
+/// Returns the file that contains this program. In another program, it is the library that contains the commands.
+pub(super) fn program() -> std::io::Result<PathBuf> {
+    match CommandHost::program() {
+        Some(library) => Ok(library),
+        None => std::env::current_exe(),
+    }
+}
+
 /// Returns a key for saved runs, from the program, the values in the experiment's files and the seed. Two builds of
 /// one version may simulate differently, so the program is identified by the hash of its file.
 fn run_key(experiment: &Experiment) -> String {
-    let program = std::env::current_exe().and_then(std::fs::metadata);
+    let program = program().and_then(std::fs::metadata);
     let built = program.and_then(|file| Ok((file.len(), file.modified()?)));
     let mut variants: Vec<&str> = Vec::new();
     for variant in &experiment.variants {

@@ -183,6 +183,7 @@ impl Explorer {
             seed,
             replicates,
             set,
+            ..Overrides::default()
         };
         let mut inputs = Vec::with_capacity(files.len());
         for (path, text) in files {
@@ -202,6 +203,7 @@ impl Explorer {
             seed,
             replicates,
             set,
+            ..
         } = &self.overrides;
         let mut texts = Vec::new();
         for input in inputs {

@@ -1,4 +1,5 @@
-//! External processes that make a run's decisions. fleetsim queries them over pipes.
+//! External processes that make a run's decisions. fleetsim queries them over pipes. An object of a program that uses
+//! the library may answer instead ([`Decider`]).
 //!
 //! The protocol in `docs/external-schedulers.md` uses JSON Lines, one answer for each message, and virtual time. Each
 //! run has its own process, which ends with the run. A run fails if its process breaks the protocol, ends early or
@@ -9,11 +10,17 @@
 
 mod child;
 mod group;
+mod guest;
 pub(crate) mod protocol;
 
 use std::path::PathBuf;
 
 pub(crate) use child::ChildProcess;
+pub use guest::{BegunRun, Decider, RunDecider};
+pub use protocol::{
+    Approval, ApprovalTime, ClientLimit, Decided, Held, Hello, HelloGroup, Instruction, Latency,
+    News, Ready, Release, StageTargets, Target,
+};
 
 /// A process broke the protocol, could not be started, ended early, or did not answer in time.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]

@@ -48,126 +48,143 @@ impl ProcessMessage<'_> {
 
 /// The release and its targets.
 #[derive(Debug, Serialize)]
-pub(crate) struct Hello<'a> {
-    pub(crate) protocol: u32,
-    pub(crate) run: &'a str,
-    pub(crate) seed: u64,
-    pub(crate) targets: Vec<Target<'a>>,
-    pub(crate) files: BTreeMap<&'a str, &'a str>,
-    pub(crate) release: Release,
-    pub(crate) latency: Latency,
-    pub(crate) client: ClientLimit,
+pub struct Hello<'a> {
+    /// The version of the protocol.
+    pub protocol: u32,
+    /// Label of the run, for messages.
+    pub run: &'a str,
+    /// A number that belongs to the run.
+    pub seed: u64,
+    /// The targets of the release, by their number.
+    pub targets: Vec<Target<'a>>,
+    /// Path and text of each of the strategy's files.
+    pub files: BTreeMap<&'a str, &'a str>,
+    /// The revisions of the release.
+    pub release: Release,
+    /// Latencies of the controller's API server.
+    pub latency: Latency,
+    /// The rate limit of the controller's client.
+    pub client: ClientLimit,
     /// Cluster groups of the experiment.
     #[serde(rename = "clusterGroups", skip_serializing_if = "Vec::is_empty")]
-    pub(crate) cluster_groups: Vec<HelloGroup<'a>>,
+    pub cluster_groups: Vec<HelloGroup<'a>>,
+    /// Flags from the experiment.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) settings: &'a BTreeMap<String, String>,
+    pub settings: &'a BTreeMap<String, String>,
     /// Whether answers to `run` may report with [`Advanced::seen`] which targets the product sees as ready.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) seen: bool,
+    pub seen: bool,
 }
 
 /// Latencies of the controller's API server, in nanoseconds.
 #[derive(Debug, Serialize)]
-pub(crate) struct Latency {
+pub struct Latency {
     /// The mean duration of a request.
-    pub(crate) request: u64,
+    pub request: u64,
     /// Equally likely durations of requests, in ascending order. Empty: each request takes the mean duration.
     #[serde(skip_serializing_if = "<[u64]>::is_empty")]
-    pub(crate) requests: Vec<u64>,
+    pub requests: Vec<u64>,
     /// Delay from a write to the event in a client's watch.
-    pub(crate) watch: u64,
+    pub watch: u64,
 }
 
 /// The rate limit of the controller's client.
 #[derive(Debug, Serialize)]
-pub(crate) struct ClientLimit {
+pub struct ClientLimit {
     /// Requests per second for each kind of object. 0: no limit.
-    pub(crate) qps: u32,
+    pub qps: u32,
     /// Requests that the client may send before the limit applies.
-    pub(crate) burst: u32,
+    pub burst: u32,
 }
 
 /// A cluster group.
 #[derive(Debug, Serialize)]
-pub(crate) struct HelloGroup<'a> {
-    pub(crate) name: &'a str,
+pub struct HelloGroup<'a> {
+    /// The name.
+    pub name: &'a str,
     /// Labels of the group's own object.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) labels: &'a BTreeMap<String, String>,
+    pub labels: &'a BTreeMap<String, String>,
     /// The label selector for the group's targets. `None`: the group is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) selector: Option<serde_json::Value>,
+    pub selector: Option<serde_json::Value>,
 }
 
+/// A target of the release.
 #[derive(Debug, Serialize)]
-pub(crate) struct Target<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) labels: &'a BTreeMap<String, String>,
+pub struct Target<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The labels of the target.
+    pub labels: &'a BTreeMap<String, String>,
     /// The experiment's group that contains the target.
     #[serde(skip_serializing_if = "str::is_empty")]
-    pub(crate) group: &'a str,
+    pub group: &'a str,
     /// The revision that the target runs initially, if that differs from `installed` in the release.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) revision: Option<u32>,
+    pub revision: Option<u32>,
     /// Whether a person has paused the target.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) paused: Option<bool>,
+    pub paused: Option<bool>,
     /// Whether the target has an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) registered: Option<bool>,
+    pub registered: Option<bool>,
 }
 
+/// The revisions of a release.
 #[derive(Debug, Serialize)]
-pub(crate) struct Release {
+pub struct Release {
     /// The revision that every target runs initially. 0: none.
-    pub(crate) installed: u32,
+    pub installed: u32,
     /// The revision that is rolled out.
-    pub(crate) revision: u32,
+    pub revision: u32,
 }
 
 /// An event: a target's agent has reported, was cut off or has returned, or a person has acted. Each event of an agent
 /// contains the target's last reported state.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct News {
+pub struct News {
     /// The time of the event.
-    pub(crate) at: u64,
+    pub at: u64,
+    /// The number of the target.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) target: Option<u32>,
+    pub target: Option<u32>,
     /// The revision that the target applied last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) applied: Option<u32>,
+    pub applied: Option<u32>,
     /// Whether all workloads of that revision are ready.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ready: Option<bool>,
+    pub ready: Option<bool>,
     /// Whether the agent is cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) offline: Option<bool>,
+    pub offline: Option<bool>,
     /// The reason why the revision cannot run. Empty: it can run again.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) failing: Option<&'static str>,
+    pub failing: Option<&'static str>,
     /// The new labels of the target.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) labels: Option<BTreeMap<String, String>>,
+    pub labels: Option<BTreeMap<String, String>>,
     /// Whether the target belongs to the rollout.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) selected: Option<bool>,
+    pub selected: Option<bool>,
     /// The revision that a person publishes, which is now the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) release: Option<u32>,
+    pub release: Option<u32>,
     /// The approval that a person gives.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) approve: Option<Approval>,
+    pub approve: Option<Approval>,
     /// Whether a person stops (`true`) or resumes (`false`) the rollout.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) stop: Option<bool>,
+    pub stop: Option<bool>,
 }
 
 /// An approval of a stage, which the process requests or a person gives.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-pub(crate) struct Approval {
-    pub(crate) stage: String,
-    pub(crate) when: ApprovalTime,
+pub struct Approval {
+    /// The name of the stage.
+    pub stage: String,
+    /// Whether the approval is before or after the stage.
+    pub when: ApprovalTime,
 }
 
 impl Approval {
@@ -187,28 +204,34 @@ impl Approval {
 /// Whether an approval is before or after a stage.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ApprovalTime {
+pub enum ApprovalTime {
+    /// Before the stage.
     Before,
+    /// After the stage.
     After,
 }
 
 /// The answer to `hello`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Ready {
-    pub(crate) stages: Vec<StageTargets>,
+pub struct Ready {
+    /// The stages, for people.
+    pub stages: Vec<StageTargets>,
     /// Delay from an event of the world until it can reach the process.
-    pub(crate) lookahead: u64,
+    pub lookahead: u64,
     /// Whether the process reports with [`Advanced::seen`] which targets its product sees as ready.
-    pub(crate) sees: bool,
+    pub sees: bool,
 }
 
 /// The targets of each stage, for display.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum StageTargets {
+pub enum StageTargets {
+    /// A stage with a name.
     Named {
+        /// The name.
         name: String,
+        /// The numbers of its targets.
         targets: Vec<u32>,
     },
     /// Stages that are named by their numbers, which begin at 1.
@@ -218,19 +241,22 @@ pub(crate) enum StageTargets {
 /// The answer to `pass`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Decided {
+pub struct Decided {
     /// The instructions, in the order in which they are written.
-    pub(crate) deploy: Vec<Instruction>,
+    pub deploy: Vec<Instruction>,
     /// The time at which the process wants another pass, even without a change.
-    pub(crate) wake: Option<u64>,
+    pub wake: Option<u64>,
     /// Approvals that the process requests.
-    pub(crate) approvals: Vec<Approval>,
+    pub approvals: Vec<Approval>,
 }
 
+/// An instruction for one target.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Instruction {
-    pub(crate) target: u32,
-    pub(crate) revision: u32,
+pub struct Instruction {
+    /// The number of the target.
+    pub target: u32,
+    /// The revision.
+    pub revision: u32,
 }
 
 /// The readiness of a target, as the process's product sees it.
@@ -298,9 +324,11 @@ impl ProcessCondition {
 /// The answer to `hold`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Held {
-    pub(crate) rule: String,
-    pub(crate) explanation: String,
+pub struct Held {
+    /// The setting that blocks the rollout. Empty: none does.
+    pub rule: String,
+    /// One sentence about it.
+    pub explanation: String,
 }
 
 /// An answer whose parts are not parsed yet.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Fleet, Run};
 use crate::control_plane::{Change, Controller};
 use crate::document::yaml::to_yaml;
-use crate::process::ProcessCommand;
+use crate::process::{Decider, ProcessCommand};
 use crate::results::Snippet;
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, ApplyFailure};
@@ -49,6 +49,12 @@ pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
 
     /// Returns the command that every run starts. `None`: runs start no process.
     fn command(&self) -> Option<&ProcessCommand> {
+        None
+    }
+
+    /// Returns the strategy with an object of this process in place of the external process. `None`: no process
+    /// decides in the passes of this strategy.
+    fn decided_in_process(&self, _decider: &Arc<dyn Decider>) -> Option<Arc<dyn Strategy>> {
         None
     }
 

@@ -190,6 +190,7 @@ impl ControllerChoice {
         let text = context.file(file, &path.key("file"))?.text.clone();
         Some(Arc::new(ExternalStrategy {
             command: program.kind.command(context.files.folder()),
+            decider: None,
             files: vec![(file.to_owned(), text)],
             settings: program.settings,
             keeper: LoopKeeper::Process,

@@ -8,7 +8,7 @@ use super::clock::clocked_limit;
 use super::file::ExperimentFile;
 use super::precision::FEWEST_RUNS;
 use super::sweep::Axis;
-use super::{Assertion, Experiment};
+use super::{Assertion, Experiment, Guests};
 use crate::document::path::Path;
 use crate::document::problem::any_of;
 use crate::document::text_or::TextOr;
@@ -33,6 +33,8 @@ pub struct Overrides {
     pub replicates: Option<u32>,
     /// Values at paths in the file, such as `registry.egress=unlimited`.
     pub set: Vec<String>,
+    /// What a program that uses the library brings along.
+    pub guests: Guests,
 }
 
 /// Returns the folder's name, for an experiment without a name.

@@ -9,7 +9,6 @@ use std::ops::Range;
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
-use super::Experiment;
 use super::check::{CheckedWorld, Checker};
 use super::constants::{Level, SettingsInForce, StatedRanges};
 use super::file::ExperimentFile;
@@ -19,6 +18,7 @@ use super::set::{self, SetValue};
 use super::sweep::{self, Axis, Point};
 use super::targeted::TargetedWorlds;
 use super::worded::PathProblem;
+use super::{Experiment, Guests};
 use crate::document::context::Context;
 use crate::document::files::Files;
 use crate::document::path::{Path, Step};
@@ -28,7 +28,8 @@ use crate::document::tree::{self, Node};
 use crate::document::wording::Wording;
 use crate::products::fields::read_file;
 use crate::products::{self, Configuration, ProductEntry, Strategy, StrategyChoice};
-use crate::world::{AgentSpec, WorldSpec};
+use crate::units::SimDuration;
+use crate::world::{AgentSpec, GuestFaults, WorldSpec};
 
 /// The name of the file in an experiment's folder.
 pub(super) const FILE: &str = "experiment.yaml";
@@ -127,6 +128,9 @@ impl ExperimentSource {
         path: &FsPath,
         overrides: &Overrides,
     ) -> OrProblem<Self> {
+        if let Some(text) = &overrides.guests.text {
+            files.bring(name, path, text);
+        }
         let source = match files.read_as(name, path) {
             Ok(source) => source,
             Err(message) => {
@@ -139,6 +143,9 @@ impl ExperimentSource {
                 ));
             }
         };
+        for (name, text) in &overrides.guests.sources {
+            files.bring(name, FsPath::new(name), text);
+        }
         files.copy_whole(name);
         let tree = tree::parse(&source)?;
         if tree.is_empty() {
@@ -347,7 +354,7 @@ impl Loader {
         let mut base_errors = Vec::new();
         let base = self.read(self.tree.clone(), &[], &mut base_errors)?;
         // The file must be valid by itself, even if every variant replaces a value.
-        let world = self.check(&base, |checker| checker.world(&base.file));
+        let world = self.world(&base);
         self.check(&base, |checker| checker.agent(&AgentSpec::default()));
         let strategies: Vec<String> = base
             .file
@@ -564,7 +571,52 @@ impl Loader {
         let strategy = self.check(reading, |checker| {
             configuration.check(path, world.fleet(), &mut checker.context)
         })?;
+        let strategy = self.decided_by_guest(name, strategy)?;
         Some((strategy, world))
+    }
+
+    /// Returns the checked world of a parsed experiment.
+    pub(super) fn world(&mut self, reading: &ReadExperiment) -> CheckedWorld {
+        let world = self.check(reading, |checker| checker.world(&reading.file));
+        self.with_guest_faults(world, reading.file.horizon)
+    }
+
+    /// Adds the failure model of another program to a checked world.
+    fn with_guest_faults(&self, mut world: CheckedWorld, horizon: SimDuration) -> CheckedWorld {
+        if let Some(model) = &self.guests().faults {
+            Arc::make_mut(&mut world.world).faults.guest = Some(GuestFaults {
+                model: Arc::clone(model),
+                horizon,
+            });
+        }
+        world
+    }
+
+    /// Returns the strategy with the object that decides in place of its process, if another program brings one.
+    /// `None`: the strategy cannot be decided in this process, which was reported.
+    fn decided_by_guest(
+        &mut self,
+        name: &str,
+        strategy: Arc<dyn Strategy>,
+    ) -> Option<Arc<dyn Strategy>> {
+        let Some(decider) = self.guests().strategies.get(name) else {
+            return Some(strategy);
+        };
+        if let Some(decided) = strategy.decided_in_process(decider) {
+            return Some(decided);
+        }
+        let path = Path::of("strategies").key(name);
+        let message = format!("`{name}` cannot be decided in this process");
+        let place = self.tree.place(&path);
+        let problem = self.source.at(place, path.to_string(), message);
+        self.problems
+            .push(problem.with_help("write `external: {command: […]}` without `loop: process`"));
+        None
+    }
+
+    /// Returns what a program that uses the library brings along.
+    const fn guests(&self) -> &Guests {
+        &self.overrides.guests
     }
 }
 

@@ -88,7 +88,7 @@ impl Loader {
         let world = grid
             .worlds
             .entry(sweep::world_point(&grid.axes, point))
-            .or_insert_with(|| self.check(&reading, |checker| checker.world(&reading.file)))
+            .or_insert_with(|| self.world(&reading))
             .clone();
         let is_bound = reading.strategies.get(name)?.product.is_bound;
         let product = product_of(&reading.tree, name)?;

@@ -12,4 +12,15 @@ pub enum RunFailure {
     /// The run continues without progress.
     #[error(transparent)]
     NoProgress(#[from] NoProgress),
+    /// A failure model of another program has failed.
+    #[error("{problem}\n  run: {run}")]
+    Faults {
+        /// Label of the run.
+        run: String,
+        /// What the model reports.
+        problem: String,
+    },
+    /// The thread's flag has ended the run early.
+    #[error("the run was stopped")]
+    Stopped,
 }

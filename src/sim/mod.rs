@@ -146,6 +146,9 @@ fn simulate<O: Observer<Event>>(
     observer: &mut O,
     is_in_detail: bool,
 ) -> Result<RunRecord, RunFailure> {
+    if Stop::of_thread().is_set() {
+        return Err(RunFailure::Stopped);
+    }
     let scenario = &variant.scenario;
     let mut queue = EventQueue::new();
     let label = format!("{}, replicate {replicate}", variant.label);
@@ -168,6 +171,9 @@ fn conclude(
 ) -> Result<RunRecord, RunFailure> {
     if let Some(error) = sim.endless.take() {
         return Err(error.into());
+    }
+    if let Some(failure) = sim.early_failure() {
+        return Err(failure);
     }
     let horizon = SimTime::ZERO + variant.scenario.horizon;
     let outcome = match end {
@@ -215,6 +221,8 @@ struct Sim<'s> {
     endless: Option<NoProgress>,
     /// The observed part of a rollout in progress, which the run follows until the present.
     past: Option<Past<'s>>,
+    /// The flag that ends every run on this thread.
+    stop: Stop,
 }
 
 impl<'s> Sim<'s> {
@@ -257,6 +265,7 @@ impl<'s> Sim<'s> {
             acts: 0,
             endless: None,
             past: None,
+            stop: Stop::of_thread(),
         };
         // A pre-pull happens before the release.
         if scenario.world.distribution.pre_pull.is_none() {
@@ -283,14 +292,19 @@ impl<'s> Sim<'s> {
         if !self.control.traits.reports_completion {
             return Ok(());
         }
-        engine::run(self, queue, &mut (), horizon, |sim, _| {
-            sim.endless.is_some() || !sim.control.may_report(&sim.world)
+        engine::run(self, queue, &mut (), horizon, |sim, queue| {
+            sim.endless.is_some()
+                || sim.stop.ends_after(queue.handled())
+                || !sim.control.may_report(&sim.world)
         });
         self.endless.take().map_or(Ok(()), Err)
     }
 
     fn is_over(&self, queue: &Queue) -> bool {
         if self.control.has_failed() || self.endless.is_some() {
+            return true;
+        }
+        if self.stop.ends_after(queue.handled()) || self.world.failure_of_guest().is_some() {
             return true;
         }
         if self.released.is_none() {
@@ -363,6 +377,18 @@ impl<'s> Sim<'s> {
         });
         reach.without(&self.progress, |cluster| {
             self.control.controller.leaves_alone(cluster)
+        })
+    }
+
+    /// Returns why the run ended although nothing in the experiment ends it.
+    fn early_failure(&self) -> Option<RunFailure> {
+        if self.stop.is_set() {
+            return Some(RunFailure::Stopped);
+        }
+        let problem = self.world.failure_of_guest()?.to_owned();
+        Some(RunFailure::Faults {
+            run: self.label.to_owned(),
+            problem,
         })
     }
 

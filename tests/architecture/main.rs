@@ -80,6 +80,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "document",
             "rollout",
             "world",
+            "process",
             "control_plane",
             "products",
             "results",
@@ -163,6 +164,12 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "study",
             "results",
         ],
+        &["rand", "std::fs", "std::time"],
+    ),
+    // A program that hosts commands brings guests to experiments, and ends runs with the engine's flag.
+    (
+        "host",
+        &["engine", "scenario"],
         &["rand", "std::fs", "std::time"],
     ),
     ("report", &["io", "results", "stats", "units"], &["rand"]),

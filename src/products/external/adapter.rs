@@ -4,7 +4,7 @@ use super::ExternalStrategy;
 use super::session::{ProcessFailed, Session};
 use crate::control_plane::{ApiClient, Controller, ControllerInput, Plane, Runtime};
 use crate::process::ProcessError;
-use crate::process::protocol::{Decided, News, ProcessMessage};
+use crate::process::protocol::News;
 use crate::products::Run;
 use crate::rollout::{Hold, Revision};
 use crate::units::SimTime;
@@ -43,11 +43,7 @@ impl<'r> ExternalController<'r> {
         now: SimTime,
         plane: &mut Plane<'_>,
     ) -> Result<SimTime, ProcessFailed> {
-        let question = ProcessMessage::Pass {
-            now: now.as_nanos(),
-            news,
-        };
-        let decided = self.session.ask::<Decided>(&question, None)?;
+        let decided = self.session.decide(now, news)?;
         if decided.wake.is_some_and(|wake| wake <= now.as_nanos()) {
             let problem = format!(
                 "`wake` must be later than `now`, {}; time does not go back",

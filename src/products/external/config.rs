@@ -113,6 +113,7 @@ impl Product for ExternalConfig {
                 timeout_ns: self.timeout.as_nanos(),
                 remedy: "install it or correct `command`",
             },
+            decider: None,
             files,
             settings: self.settings.clone(),
             keeper: self.keeper,

@@ -20,16 +20,36 @@ use std::sync::Arc;
 
 use super::{FailureRefusal, Fleet, Run, Strategy, StrategyExplanation};
 use crate::control_plane::{Change, Controller};
-use crate::process::ProcessCommand;
+use crate::process::{Decider, ProcessCommand};
 use crate::results::Snippet;
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, ApplyFailure, DurationModel, ReadinessSpec};
+
+/// An object of the program that uses the library, which decides in place of a process.
+#[derive(Clone, Debug)]
+pub struct GuestDecider(pub Arc<dyn Decider>);
+
+impl PartialEq for GuestDecider {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl std::ops::Deref for GuestDecider {
+    type Target = dyn Decider;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
 
 /// A checked external strategy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExternalStrategy {
     /// The command that starts a run's process.
     pub command: ProcessCommand,
+    /// The object that decides in place of the process. `None`: the process decides.
+    pub decider: Option<GuestDecider>,
     /// The strategy's own files, as path and text.
     pub files: Vec<(String, String)>,
     /// Flags that are passed to the process.
@@ -46,6 +66,16 @@ pub struct ExternalStrategy {
     pub native: Option<Arc<dyn Strategy>>,
     /// People's actions in the strategy, with their time since the release.
     pub acts: Vec<(SimDuration, Change)>,
+}
+
+impl ExternalStrategy {
+    /// Returns the name of the object or the command that decides.
+    fn decided_by(&self) -> String {
+        match &self.decider {
+            Some(decider) => decider.name(),
+            None => self.command.shown(),
+        }
+    }
 }
 
 impl Strategy for ExternalStrategy {
@@ -65,7 +95,7 @@ impl Strategy for ExternalStrategy {
             let summary = format!(
                 "{} clusters in the order that `{}` decides",
                 fleet.len(),
-                self.command.shown()
+                self.decided_by()
             );
             return StrategyExplanation {
                 summary,
@@ -123,7 +153,17 @@ impl Strategy for ExternalStrategy {
     }
 
     fn command(&self) -> Option<&ProcessCommand> {
-        Some(&self.command)
+        self.decider.is_none().then_some(&self.command)
+    }
+
+    fn decided_in_process(&self, decider: &Arc<dyn Decider>) -> Option<Arc<dyn Strategy>> {
+        if self.keeper == LoopKeeper::Process {
+            return None;
+        }
+        Some(Arc::new(Self {
+            decider: Some(GuestDecider(Arc::clone(decider))),
+            ..self.clone()
+        }))
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

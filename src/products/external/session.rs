@@ -15,10 +15,10 @@ use super::{ExternalStrategy, LoopKeeper};
 use crate::control_plane::{Change, Plane};
 use crate::engine::Streams;
 use crate::process::protocol::{
-    Approval, ClientLimit, Held, Hello, HelloGroup, Instruction, Latency, News, ProcessCondition,
-    ProcessMessage, Ready, Release, SeenReadiness, StageTargets, Target,
+    Approval, ClientLimit, Decided, Held, Hello, HelloGroup, Instruction, Latency, News,
+    ProcessCondition, ProcessMessage, Ready, Release, SeenReadiness, StageTargets, Target,
 };
-use crate::process::{ChildProcess, ProcessError};
+use crate::process::{BegunRun, ChildProcess, Decider, ProcessError, RunDecider};
 use crate::products::{FleetGroup, Run};
 use crate::rollout::{Hold, Revision};
 use crate::units::{Bytes, SimDuration, SimTime};
@@ -186,11 +186,47 @@ struct IdleAnswers {
     since: u64,
 }
 
-/// The external process of one run.
+/// The side that decides in a run.
+enum Respondent {
+    /// A process over pipes.
+    Child(Box<ChildProcess>),
+    /// An object in this process.
+    Guest(GuestOfRun),
+}
+
+/// An object that decides in place of a process, with the texts that its errors need.
+struct GuestOfRun {
+    decider: Box<dyn RunDecider>,
+    run: String,
+    name: String,
+}
+
+/// Returns the error of a strategy in this process.
+fn guest_error(run: &str, name: &str, problem: String) -> ProcessError {
+    ProcessError {
+        run: run.to_owned(),
+        command: name.to_owned(),
+        problem,
+        line: String::new(),
+        last_words: Vec::new(),
+    }
+}
+
+impl Respondent {
+    /// Returns the error of this side that broke a rule. A process is killed.
+    fn error(&mut self, problem: String) -> ProcessError {
+        match self {
+            Self::Child(child) => child.error(problem, b""),
+            Self::Guest(guest) => guest_error(&guest.run, &guest.name, problem),
+        }
+    }
+}
+
+/// The external process of one run, or the object that decides in its place.
 pub(super) struct Session<'r> {
-    /// The process, or the error if it could not be started or was abandoned. In a cell, because a query changes its
-    /// pipes.
-    process: RefCell<Result<ChildProcess, ProcessError>>,
+    /// The process or object, or the error if it could not be started or was abandoned. In a cell, because a query
+    /// changes it.
+    process: RefCell<Result<Respondent, ProcessError>>,
     pub(super) clusters: &'r [ClusterSpec],
     heeds_pause: bool,
     known: Vec<Known>,
@@ -257,7 +293,7 @@ impl<'r> Session<'r> {
     pub(super) fn start(strategy: &'r ExternalStrategy, run: Run<'r>) -> Self {
         let world = run.fleet.world;
         let mut session = Self {
-            process: RefCell::new(ChildProcess::start(&strategy.command, run.label)),
+            process: RefCell::new(Err(guest_error(run.label, "", String::new()))),
             clusters: &world.clusters,
             heeds_pause: strategy.heeds_pause,
             known: (0..world.clusters.len())
@@ -273,16 +309,75 @@ impl<'r> Session<'r> {
             shown_bytes: 0,
         };
         // If the process fails here, the session stores the error.
-        let _ = session.greet(hello(strategy, &run));
+        let _ = session.greet(strategy, &run);
         session
     }
 
-    /// Sends the first message, and records the process's answer.
-    fn greet(&mut self, hello: Hello<'_>) -> Result<(), ProcessFailed> {
-        let ready: Ready = self.ask(&ProcessMessage::Hello(hello), Some("ready"))?;
+    /// Starts the process or the object with the first message, and records its answer.
+    fn greet(&mut self, strategy: &ExternalStrategy, run: &Run<'_>) -> Result<(), ProcessFailed> {
+        let hello = hello(strategy, run);
+        let ready = match &strategy.decider {
+            Some(guest) => self.begin_guest(&**guest, run.label, &hello)?,
+            None => {
+                let started = ChildProcess::start(&strategy.command, run.label);
+                let process = started.map(|child| Respondent::Child(Box::new(child)));
+                self.process = RefCell::new(process);
+                self.ask(&ProcessMessage::Hello(hello), Some("ready"))?
+            }
+        };
         self.lookahead = ready.lookahead;
         self.sees = ready.sees;
         self.name_stages(ready)
+    }
+
+    /// Begins a run of an object that decides in place of a process. Returns its answer to the first message.
+    fn begin_guest(
+        &mut self,
+        guest: &dyn Decider,
+        label: &str,
+        hello: &Hello<'_>,
+    ) -> Result<Ready, ProcessFailed> {
+        let name = guest.name();
+        match guest.begin(hello) {
+            Ok(BegunRun { decider, ready }) => {
+                let run = label.to_owned();
+                let guest = GuestOfRun { decider, run, name };
+                self.process = RefCell::new(Ok(Respondent::Guest(guest)));
+                Ok(ready)
+            }
+            Err(problem) => {
+                self.process = RefCell::new(Err(guest_error(label, &name, problem)));
+                Err(ProcessFailed)
+            }
+        }
+    }
+
+    /// Returns the answer of an object in this process. `None`: a process decides. If the object fails, the session
+    /// stores the error.
+    fn ask_guest<T>(
+        &self,
+        question: impl FnOnce(&mut dyn RunDecider) -> Result<T, String>,
+    ) -> Option<Result<T, ProcessFailed>> {
+        let mut process = self.process.borrow_mut();
+        let Ok(Respondent::Guest(guest)) = process.as_mut() else {
+            return None;
+        };
+        match question(&mut *guest.decider) {
+            Ok(answer) => Some(Ok(answer)),
+            Err(problem) => {
+                *process = Err(guest_error(&guest.run, &guest.name, problem));
+                Some(Err(ProcessFailed))
+            }
+        }
+    }
+
+    /// Returns the decisions in a pass at `now`.
+    pub(super) fn decide(&self, now: SimTime, news: &[News]) -> Result<Decided, ProcessFailed> {
+        let now = now.as_nanos();
+        match self.ask_guest(|guest| guest.decide(now, news)) {
+            Some(decided) => decided,
+            None => self.ask(&ProcessMessage::Pass { now, news }, None),
+        }
     }
 
     /// Returns the process's answer, unless the process has failed or fails now.
@@ -292,7 +387,7 @@ impl<'r> Session<'r> {
         part: Option<&str>,
     ) -> Result<T, ProcessFailed> {
         let mut process = self.process.borrow_mut();
-        let Ok(child) = process.as_mut() else {
+        let Ok(Respondent::Child(child)) = process.as_mut() else {
             return Err(ProcessFailed);
         };
         match child.ask(question, part) {
@@ -307,8 +402,8 @@ impl<'r> Session<'r> {
     /// Abandons a process that broke a rule.
     pub(super) fn give_up(&self, problem: String) -> ProcessFailed {
         let mut process = self.process.borrow_mut();
-        if let Ok(child) = &mut *process {
-            let error = child.error(problem, b"");
+        if let Ok(respondent) = &mut *process {
+            let error = respondent.error(problem);
             *process = Err(error);
         }
         ProcessFailed
@@ -540,7 +635,10 @@ impl<'r> Session<'r> {
     }
 
     pub(super) fn hold(&self) -> Option<Hold> {
-        let held: Held = self.ask(&ProcessMessage::Hold {}, Some("hold")).ok()?;
+        let held: Held = match self.ask_guest(|guest| guest.hold()) {
+            Some(held) => held.ok()?,
+            None => self.ask(&ProcessMessage::Hold {}, Some("hold")).ok()?,
+        };
         if held.rule.is_empty() {
             return None;
         }
@@ -567,7 +665,8 @@ impl<'r> Session<'r> {
     /// Ends the process. Returns the error of the session, if there was one.
     pub(super) fn finish(&mut self) -> Option<ProcessError> {
         match self.process.get_mut() {
-            Ok(process) => process.finish().err(),
+            Ok(Respondent::Child(process)) => process.finish().err(),
+            Ok(Respondent::Guest(_)) => None,
             Err(error) => Some(error.clone()),
         }
     }

@@ -51,6 +51,71 @@ pub enum FigureError {
     NoVariants,
 }
 
+/// A chart in memory.
+#[derive(Debug)]
+pub struct Figure {
+    /// The name of its file, without ending.
+    pub name: String,
+    canvas: Canvas,
+    width: ChartWidth,
+}
+
+impl Figure {
+    /// The title, which is also the text for screen readers.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.canvas.title
+    }
+
+    /// The chart as SVG.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        self.canvas.to_svg()
+    }
+
+    /// The chart as PNG, at twice its size.
+    #[must_use]
+    pub fn png(&self) -> Vec<u8> {
+        self.canvas.to_png(&mut Raster::default())
+    }
+
+    /// The chart as a PDF of one page.
+    #[must_use]
+    pub fn pdf(&self) -> Vec<u8> {
+        self.canvas.to_pdf(self.width)
+    }
+}
+
+/// Draws the figures of the results in `folder` in memory, like [`draw_figures`].
+///
+/// # Errors
+/// Returns an error if `folder` has no results, or a chosen variant does not exist.
+pub fn figures(folder: &Path, style: &FigureStyle) -> Result<Vec<Figure>, FigureError> {
+    let drawn = drawn_figures(folder, style)?;
+    let mut figures = Vec::new();
+    for (name, canvas) in drawn.charts {
+        figures.push(Figure {
+            name,
+            canvas,
+            width: style.width,
+        });
+    }
+    Ok(figures)
+}
+
+/// The comparison of the results as a LaTeX table.
+#[must_use]
+pub fn latex_table(results: &Results) -> String {
+    latex::table(results)
+}
+
+/// Charts before they are written.
+struct DrawnFigures {
+    charts: Vec<(String, Canvas)>,
+    /// The comparison as a LaTeX table. `None`: the results are not those of a study.
+    table: Option<String>,
+}
+
 /// Draws the figures of the results in `folder`, and writes them to the folder `to`. Returns the files.
 ///
 /// # Errors
@@ -60,6 +125,17 @@ pub fn draw_figures(
     to: &Path,
     style: &FigureStyle,
 ) -> Result<Vec<PathBuf>, FigureError> {
+    let drawn = drawn_figures(folder, style)?;
+    let mut files = FigureFiles::new(to, style.width);
+    files.add_all(drawn.charts)?;
+    if let Some(table) = drawn.table {
+        files.write(TABLE_FILE, table.as_bytes())?;
+    }
+    files.finish()
+}
+
+/// Draws the figures of the results in `folder`.
+fn drawn_figures(folder: &Path, style: &FigureStyle) -> Result<DrawnFigures, FigureError> {
     let provenance = Provenance::of_results(folder)?;
     let sheet = Sheet {
         provenance: &provenance,
@@ -72,22 +148,26 @@ pub fn draw_figures(
     if !is_study && !style.variants.is_empty() {
         return Err(FigureError::NoVariants);
     }
-    let mut files = FigureFiles::new(to, style.width);
-    if folder.join(PLAN_FILE).exists() {
-        files.add_all(charts_of_record(&PlanRecord::read(folder)?, sheet))?;
+    let charts = if folder.join(PLAN_FILE).exists() {
+        charts_of_record(&PlanRecord::read(folder)?, sheet)
     } else if folder.join(SENSITIVITY_FILE).exists() {
-        files.add_all(charts_of_record(&SensitivityRecord::read(folder)?, sheet))?;
+        charts_of_record(&SensitivityRecord::read(folder)?, sheet)
     } else if folder.join(CALIBRATION_FILE).exists() {
-        files.add_all(charts_of_record(&CalibrationRecord::read(folder)?, sheet))?;
+        charts_of_record(&CalibrationRecord::read(folder)?, sheet)
     } else {
         let mut results = Results::read(folder)?;
         results.width = style.width;
         results.untitled = style.untitled;
         choose(&mut results, &style.variants)?;
-        files.add_all(charts_of(&results))?;
-        files.write(TABLE_FILE, latex::table(&results).as_bytes())?;
-    }
-    files.finish()
+        return Ok(DrawnFigures {
+            charts: charts_of(&results),
+            table: Some(latex::table(&results)),
+        });
+    };
+    Ok(DrawnFigures {
+        charts,
+        table: None,
+    })
 }
 
 /// Keeps the variants that the names select.

@@ -78,10 +78,10 @@ pub use draw::{
 };
 pub use export::{write_metrics, write_trace};
 #[cfg(not(target_family = "wasm"))]
-pub use figures::{FigureError, FigureStyle, draw_figures};
+pub use figures::{Figure, FigureError, FigureStyle, draw_figures, figures, latex_table};
 pub use forecast::{forecast_change, forecast_text};
 pub use guesses::deciding_links;
-pub use html::{EXPLORED, ExploredPage, PAGE_FILE, explore_page, explored};
+pub use html::{EXPLORED, ExploredPage, PAGE_FILE, answer_fragment, explore_page, explored};
 pub use junit::junit;
 pub use limits::verdicts;
 pub use plan::plan_text;

@@ -160,6 +160,21 @@ impl Files {
         read
     }
 
+    /// Adds a file whose text a program brings along, known as `name`. Errors show it as `path`. It is copied as a
+    /// whole into results. A file that was read before stays as it is.
+    pub fn bring(&mut self, name: &str, path: &Path, text: &str) {
+        if self.read.contains_key(name) {
+            return;
+        }
+        let input = InputFile {
+            is_whole: true,
+            ..InputFile::new(name, text.as_bytes().to_vec())
+        };
+        let source = input.source(path.display().to_string());
+        self.read.insert(name.to_owned(), source);
+        self.inputs.push(input);
+    }
+
     /// Reads a file that was not read before.
     fn read_first(&mut self, name: &str, path: &Path) -> Result<Arc<Source>, String> {
         let open = self.open.unwrap_or(read_bytes);

@@ -2,6 +2,7 @@
 //!
 //! A run that is not ended early is unaffected, because the flag is checked only between events.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,11 +10,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// large fleet.
 const EVENTS: u64 = 256;
 
+thread_local! {
+    /// The flag that ends every run on this thread.
+    static OF_THREAD: RefCell<Stop> = RefCell::default();
+}
+
 /// A flag that ends runs, shared by the runs and their caller. Clones share the same flag.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
+    /// Returns the flag that ends every run on this thread. Unless [`Self::rules_thread`] was called, nobody sets it.
+    #[must_use]
+    pub fn of_thread() -> Self {
+        OF_THREAD.with_borrow(Self::clone)
+    }
+
+    /// Makes this the flag that ends every run on this thread. Returns the previous one.
+    pub fn rules_thread(&self) -> Self {
+        OF_THREAD.replace(self.clone())
+    }
+
     /// Ends all current and future runs that check this flag.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);

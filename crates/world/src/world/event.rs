@@ -166,6 +166,10 @@ pub enum FaultEvent {
     RegionalBegins(u32),
     /// An outage of several clusters ends.
     RegionalEnds(u32),
+    /// An outage from a failure model of another program begins. The number is its place in the model's list.
+    GuestBegins(u32),
+    /// An outage from a failure model of another program ends.
+    GuestEnds(u32),
     /// A node fails.
     NodeFails(NodeId),
     /// A failed node recovers.

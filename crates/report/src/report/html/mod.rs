@@ -180,6 +180,20 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
     )
 }
 
+/// The answer of the page and its comparison as a part of another page, such as a notebook: HTML without scripts.
+#[must_use]
+pub fn answer_fragment(results: &Results) -> String {
+    let variants = results.variants();
+    let groups = groups::groups(&variants);
+    let limits = AssertedLimit::of_answer(results);
+    let answer = answer::answer(&variants, &groups, &limits, results.provenance.seed);
+    let notes = file_notes_html(&results.provenance.file_notes);
+    format!(
+        "<div class=\"fleetsim-answer\">\n{}{notes}</div>\n",
+        answer_html(&answer)
+    )
+}
+
 impl<'r> PageData<'r> {
     /// The curves and fleets of `variants`, all of which are initially visible.
     fn of(

@@ -9,6 +9,7 @@
 //! | `gaps` | seconds without data over the link of a cluster |
 //! | `regional` | outages and brownouts of several clusters together |
 //! | `returns` | whether a cluster that is offline comes back |
+//! | `guest` | outages from a failure model of another program |
 //! | `slow` | clusters that are slower than others |
 //! | `pulls` | attempts that abort, and images that do not exist |
 //! | `defect` | a revision that crashes or is not ready, immediately or later |
@@ -29,6 +30,7 @@ mod apply;
 mod cut;
 mod defect;
 pub(crate) mod gaps;
+pub(crate) mod guest;
 mod node_loss;
 mod outage;
 pub(crate) mod pulls;
@@ -42,6 +44,7 @@ pub(crate) mod strata;
 use crate::world::World;
 use crate::world::clusters::cluster::ClusterState;
 use crate::world::event::{Event, FaultEvent, Queue};
+use crate::world::faults::guest::GuestOutages;
 use crate::world::faults::renewal::ProcessState;
 use crate::world::faults::spec::CutKind;
 use crate::world::faults::strata::FaultDraws;
@@ -58,6 +61,8 @@ pub(crate) struct FaultProcesses {
     pub draws: FaultDraws,
     /// For each regional outage, the state of its process, if it has one.
     regional: Vec<ProcessState>,
+    /// The outages from a failure model of another program.
+    guests: GuestOutages,
 }
 
 impl FaultProcesses {
@@ -83,6 +88,8 @@ impl FaultEvent {
             | Self::OutageEnds(_)
             | Self::RegionalBegins(_)
             | Self::RegionalEnds(_)
+            | Self::GuestBegins(_)
+            | Self::GuestEnds(_)
             | Self::NodeFails(_)
             | Self::NodeReturns(_) => true,
             Self::OfflineEnds(_)
@@ -112,6 +119,7 @@ impl World<'_> {
         for at in 0..self.spec.faults.regional.len() {
             self.start_regional(at, queue);
         }
+        self.start_guest_outages(queue);
         for cluster in 0..self.clusters.len() {
             for at in self.clusters[cluster].nodes.clone() {
                 self.start_node_loss(NodeId::at(at), queue);
@@ -129,6 +137,8 @@ impl World<'_> {
             FaultEvent::GapChanges(cluster) => self.gap_changes(cluster, queue),
             FaultEvent::RegionalBegins(at) => self.regional_begins(at as usize, queue),
             FaultEvent::RegionalEnds(at) => self.regional_ends(at as usize, queue),
+            FaultEvent::GuestBegins(number) => self.guest_begins(number as usize, queue),
+            FaultEvent::GuestEnds(number) => self.guest_ends(number as usize, queue),
             FaultEvent::NodeFails(node) => self.node_fails(node, queue),
             FaultEvent::NodeReturns(node) => self.node_returns(node, queue),
             FaultEvent::NodeNotReady { node, failure } => self.node_not_ready(node, failure, queue),
@@ -143,8 +153,10 @@ impl World<'_> {
     pub(crate) fn awaits_repair(&self) -> bool {
         // This is called after many events: without failures that end, there is no need to examine every cluster.
         let faults = &self.spec.faults;
-        let has_repairs =
-            faults.outages.is_some() || !faults.regional.is_empty() || faults.node_loss.is_some();
+        let has_repairs = faults.outages.is_some()
+            || !faults.regional.is_empty()
+            || !self.faults.guests.is_empty()
+            || faults.node_loss.is_some();
         has_repairs
             && (self.clusters.iter().any(ClusterState::awaits_repair)
                 || self.delivery.has_fill_behind_a_repair(&self.clusters))

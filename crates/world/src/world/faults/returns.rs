@@ -140,6 +140,11 @@ impl<'s> World<'s> {
                 }
             }
         }
+        for outage in self.faults.guests.offline() {
+            let begins = SimTime::ZERO + outage.from;
+            let ends = begins + outage.lasts;
+            times[outage.cluster].push(OfflineTimes::Window { begins, ends });
+        }
         times
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::world::calibration;
 use crate::world::clusters::apply_rules::ApplyFailure;
+use crate::world::faults::guest::GuestFaults;
 use crate::world::quantity::{DurationModel, FactorModel};
 use fleetsim_rollout::label_selector::LabelSelector;
 use fleetsim_units::{Share, SimDuration};
@@ -39,6 +40,9 @@ pub struct FaultSpec {
     /// Nodes that fail and recover. `{}` selects the defaults.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_loss: Option<NodeLossSpec>,
+    /// A failure model of another program, which no file can name.
+    #[serde(skip)]
+    pub guest: Option<GuestFaults>,
 }
 
 /// Random failures of the runs of a study.
