@@ -117,12 +117,12 @@ impl ForecastArgs {
         }
         let wrong = match asked[..] {
             [only] => return Ok(only),
-            [] => "there is no such variant",
-            _ => "name one variant",
+            [] => "no variant has the text of --variant in its label",
+            _ => "name one variant with --variant",
         };
         let labels = variants.iter().map(|variant| &variant.label);
         Err(Failure::Usage(format!(
-            "{wrong} with --variant; the variants are {}",
+            "{wrong}; the variants are {}",
             labels.format(", ")
         )))
     }

@@ -18,13 +18,16 @@ use super::fields::ShownObject;
 const IS_LATEST: &str = "kubernetes-fleet.io/is-latest-snapshot";
 
 impl ShownRollout {
-    /// Adds the last sign of life of a Cluster of Fleet.
+    /// Adds the last sign of life of a Cluster of Fleet, and whether it is paused.
     pub(super) fn fleet_cluster(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
         let seen = read.status.agent.last_seen.as_deref();
         let at = self.time(object, "status.agent.lastSeen", seen)?;
         if let Some(at) = at {
             self.heard.insert(read.name().to_owned(), at);
+        }
+        if *read.spec.paused {
+            self.paused.insert(read.name().to_owned());
         }
         Ok(())
     }

@@ -6,12 +6,13 @@
 //! | contradiction | how it is seen |
 //! |---|---|
 //! | more targets update than the setting allows | the probe never has as many in progress, in all or in a stage |
+//! | targets are updated before others | the probe instructs them only after the time at which they were ready |
 //! | a target is missing in the export | the probe updates it, and the product lists every target |
 //! | the export is of another product | the key of the strategy is not that of the objects |
 //! | the given start is wrong | an instruction comes before it, or far later after it than in the probe |
 //!
-//! A target in progress is instructed and not ready; one that has failed stays in progress. Left out: stages that have
-//! begun out of order, and settings of product files beside the experiment, which are named without their line.
+//! A target in progress is instructed and not ready; one that has failed stays in progress. Left out: settings of
+//! product files beside the experiment, which are named without their line.
 
 use super::product::ShownProduct;
 use crate::document::path::Path;
@@ -23,6 +24,56 @@ use crate::units::SimTime;
 
 /// Tolerance between a given start and what the export shows, in seconds.
 const START_TOLERANCE_S: f64 = 120.0;
+
+/// How much later than its observed time of readiness the probe may instruct a target, in seconds. Some controllers look
+/// only every minute.
+const ORDER_TOLERANCE_S: f64 = 60.0;
+
+/// Returns the targets that were ready, or had begun by now, before the probe instructs them.
+pub(super) fn too_early(probe: &Continuation, seen: &RolloutSoFar) -> Vec<usize> {
+    let mut early = Vec::new();
+    for (at, target) in seen.targets.iter().enumerate() {
+        let until = match target.state {
+            SeenState::Waiting | SeenState::Failed => continue,
+            SeenState::Updating => seen.now,
+            SeenState::Ready => target.ready.unwrap_or(seen.now),
+        };
+        let latest_s = until.as_secs_f64() + ORDER_TOLERANCE_S;
+        let told = probe.instructed[at].map_or(f64::INFINITY, SimTime::as_secs_f64);
+        if told > latest_s {
+            early.push(at);
+        }
+    }
+    early
+}
+
+/// Returns the ready targets that the probe instructs before targets that were ready earlier than they. `early`: the
+/// targets that were ready too early.
+pub(super) fn late_blockers(
+    probe: &Continuation,
+    seen: &RolloutSoFar,
+    early: &[usize],
+) -> Vec<usize> {
+    let mut blockers = Vec::new();
+    for (at, target) in seen.targets.iter().enumerate() {
+        let Some(ready) = target.ready else { continue };
+        let is_before = |&other: &usize| {
+            let is_later = seen.targets[other].ready.is_some_and(|other| ready > other);
+            is_later
+                && probe.instructed[at].is_some()
+                && probe.instructed[at] < told_at(probe, other)
+        };
+        if early.iter().any(is_before) {
+            blockers.push(at);
+        }
+    }
+    blockers
+}
+
+/// Returns when the probe instructs a target; the end of all times if it does not.
+fn told_at(probe: &Continuation, target: usize) -> Option<SimTime> {
+    Some(probe.instructed[target].unwrap_or(SimTime::MAX))
+}
 
 /// An experiment's variant and what an export shows of its rollout.
 #[derive(Clone, Copy)]
@@ -129,6 +180,34 @@ impl Judged<'_> {
         let help = "export the whole rollout, or leave them out of the experiment's `fleet`";
         let problem = self.varied.problem_at(&Path::of("fleet"), message);
         Err(vec![problem.with_help(help.to_owned())])
+    }
+
+    /// Rejects an export that shows targets as updated before others, in another order than the experiment's.
+    pub(super) fn is_in_order(&self, probe: &Continuation) -> OrProblems<()> {
+        let early = too_early(probe, self.seen);
+        let Some(&first) = early.first() else {
+            return Ok(());
+        };
+        let rows = &probe.record.clusters;
+        let mut before = Vec::new();
+        for (at, target) in self.seen.targets.iter().enumerate() {
+            let told = rows[at].instructed_s.unwrap_or(f64::INFINITY);
+            let told_first = rows[first].instructed_s.unwrap_or(f64::INFINITY);
+            if target.state == SeenState::Waiting && told < told_first {
+                before.push(rows[at].cluster.clone());
+            }
+        }
+        if before.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "the export shows `{}` updated before {}, and the experiment updates it later",
+            rows[first].cluster,
+            some_of(&before)
+        );
+        let help = "give the experiment the partitions, steps or stages of the rollout, with the product's order of \
+                    clusters";
+        Err(vec![self.problem(&[], message).with_help(help.to_owned())])
     }
 
     /// Rejects a given start after which the first target was instructed far later than in the probe.

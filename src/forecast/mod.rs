@@ -53,7 +53,7 @@ use crate::results::{
     SeenCounts, ShownMessage, StuckTarget,
 };
 use crate::scenario::{Scenario, VariedExperiment};
-use crate::sim::{RolloutSoFar, SeenState, run_from};
+use crate::sim::{Continuation, RolloutSoFar, SeenState, run_from};
 use crate::stats::{ordered, smooth_quantile};
 use crate::study::StudyError;
 use crate::units::SimTime;
@@ -188,21 +188,17 @@ impl<'s> Forecaster<'s> {
         let Some(product) = self.product else {
             return Ok(());
         };
-        let judged = Judged {
-            varied: self.varied,
-            variant: self.variant,
-            product,
-            seen: &self.seen,
-        };
-        judged.is_of_product()?;
+        self.judged(product).is_of_product()?;
         if is_over(&self.seen) {
             return Ok(());
         }
-        let base = self.varied.base();
-        let probe = run_from(&base.variants[self.variant], base.seed, 0, &self.seen);
         // A run that fails here fails in the forecast, too, which then says why.
-        let Ok(probe) = probe else { return Ok(()) };
+        let Some(probe) = self.probe() else {
+            return Ok(());
+        };
+        let judged = self.judged(product);
         judged.shows_all(&probe, &places.are_shown())?;
+        judged.is_in_order(&probe)?;
         judged.has_allowed_updates(&probe)?;
         if is_given {
             judged.begins_in_time(&probe, &self.first)?;
@@ -213,6 +209,44 @@ impl<'s> Forecaster<'s> {
         }
         self.stated = draws::ratio(&probe, &self.seen);
         Ok(())
+    }
+
+    /// Returns a run with the experiment's own values that follows the rollout. `None`: it fails.
+    ///
+    /// A condition may have changed again after the update, because a pod was restarted, so that targets seem to have
+    /// been updated before those that they had to wait for. Such times of readiness are forgotten.
+    fn probe(&mut self) -> Option<Continuation> {
+        let probe = self.run_from(&self.seen)?;
+        let early = contradictions::too_early(&probe, &self.seen);
+        let blockers = contradictions::late_blockers(&probe, &self.seen, &early);
+        if blockers.is_empty() {
+            return Some(probe);
+        }
+        let mut forgotten = self.seen.clone();
+        for at in blockers {
+            forgotten.targets[at].ready = None;
+        }
+        let again = self.run_from(&forgotten)?;
+        if contradictions::too_early(&again, &forgotten).len() >= early.len() {
+            return Some(probe);
+        }
+        self.seen = forgotten;
+        Some(again)
+    }
+
+    /// Returns a run with the experiment's own values that follows a rollout. `None`: it fails.
+    fn run_from(&self, seen: &RolloutSoFar) -> Option<Continuation> {
+        let base = self.varied.base();
+        run_from(&base.variants[self.variant], base.seed, 0, seen).ok()
+    }
+
+    const fn judged(&self, product: ShownProduct) -> Judged<'_> {
+        Judged {
+            varied: self.varied,
+            variant: self.variant,
+            product,
+            seen: &self.seen,
+        }
     }
 
     /// Returns the number of runs that [`Forecaster::forecast`] simulates.
@@ -402,13 +436,16 @@ impl<'s> Forecaster<'s> {
             return None;
         }
         let mut holds: Vec<HeldDraws<'_>> = Vec::new();
-        for hold in draws.iter().filter_map(|draw| draw.end.hold.as_ref()) {
-            match holds.iter_mut().find(|known| known.first.rule == hold.rule) {
-                Some(known) => known.draws += 1,
-                None => holds.push(HeldDraws {
-                    first: hold,
-                    draws: 1,
-                }),
+        for draw in draws {
+            let Some(hold) = &draw.end.hold else { continue };
+            let position = holds.iter().position(|known| known.rule == hold.rule);
+            let held = position.unwrap_or_else(|| {
+                holds.push(HeldDraws::of_rule(&hold.rule));
+                holds.len() - 1
+            });
+            holds[held].draws += 1;
+            if holds[held].as_shown.is_none() && self.has_shown_updates(draw) {
+                holds[held].as_shown = Some(hold);
             }
         }
         let mut most: Option<&HeldDraws<'_>> = None;
@@ -417,7 +454,23 @@ impl<'s> Forecaster<'s> {
                 most = Some(held);
             }
         }
-        most.map(|held| held.first.clone())
+        let held = most?;
+        // The numbers of another state would contradict the export.
+        let explanation = held.as_shown.map(|hold| hold.explanation.clone());
+        Some(ForecastHold {
+            rule: held.rule.to_owned(),
+            explanation: explanation.unwrap_or_default(),
+        })
+    }
+
+    /// Returns whether the targets that the run of a draw has instructed at the present are those of the export.
+    fn has_shown_updates(&self, draw: &PaceDraw) -> bool {
+        let now_s = self.seen.now.as_secs_f64() + 1.0;
+        let told = draw.end.instructed_s.iter();
+        told.zip(&self.seen.targets).all(|(told, target)| {
+            let is_told = told.is_some_and(|told| told <= now_s);
+            is_told == (target.state != SeenState::Waiting)
+        })
     }
 
     /// Returns the time this many seconds after the release.
@@ -493,8 +546,20 @@ impl<'s> Forecaster<'s> {
 
 /// The draws in which the same rule holds the rollout.
 struct HeldDraws<'d> {
-    first: &'d ForecastHold,
+    rule: &'d str,
     draws: usize,
+    /// The hold of the first draw in whose run the export's targets are instructed at the present.
+    as_shown: Option<&'d ForecastHold>,
+}
+
+impl<'d> HeldDraws<'d> {
+    const fn of_rule(rule: &'d str) -> Self {
+        Self {
+            rule,
+            draws: 0,
+            as_shown: None,
+        }
+    }
 }
 
 /// Rejects targets that the product has paused and the experiment has not.

@@ -17,7 +17,7 @@
 //!
 //! | product | rejected |
 //! |---|---|
-//! | Fleet | `paused` of a Bundle, or of a BundleDeployment whose cluster the experiment does not pause |
+//! | Fleet | `paused` of a Bundle, or of a Cluster or BundleDeployment that the experiment does not pause |
 //! | KubeFleet | a run that failed, or whose `state` is `Initialize` or `Stop` |
 //! | Cloud Foundry | a deployment that is cancelled, being cancelled, or superseded |
 //!
@@ -81,6 +81,8 @@ pub(super) struct ShownRollout {
     pub(super) released: Option<Nanos>,
     /// The time of the last sign of life of each cluster's agent, by the cluster's name.
     pub(super) heard: BTreeMap<String, Nanos>,
+    /// The clusters of Fleet that are paused.
+    pub(super) paused: BTreeSet<String>,
     /// The creation of the newest resource snapshot of KubeFleet, if it was exported.
     pub(super) snapshot: Option<Nanos>,
     /// The newest time in all targets and conditions.
@@ -139,12 +141,14 @@ pub(super) fn read(sources: &[Arc<Source>]) -> OrProblems<ShownRollout> {
 /// Returns the problem with exports in which no object shows a rollout. It lists the kinds of the other objects.
 fn no_rollout(file: &str, other_kinds: Vec<String>) -> Problem {
     let other_kinds: Vec<String> = other_kinds.into_iter().unique().collect();
-    let found = if other_kinds.is_empty() {
-        "there is none".to_owned()
+    let message = if other_kinds.is_empty() {
+        "the file has no objects".to_owned()
     } else {
-        format!("there are {}", some_of(&other_kinds))
+        format!(
+            "no object shows a rollout; there are {}",
+            some_of(&other_kinds)
+        )
     };
-    let message = format!("no object shows a rollout; {found}");
     let help = "export BundleDeployments, an ApplicationSet, a staged update run or bindings with `-o json`, or \
                 the deployment and `cf curl /v3/processes/GUID/stats`";
     Problem::of_file(file, message).with_help(help)

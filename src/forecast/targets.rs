@@ -19,10 +19,14 @@ pub(super) fn paused(shown: &ShownRollout, scenario: &Scenario) -> Vec<String> {
     let names = cluster_names(scenario);
     let mut paused = Vec::new();
     for target in &shown.targets {
-        if !target.is_paused || target.state == SeenState::Ready {
+        let place = place_of(&target.name, &names);
+        let mut paused_clusters = shown.paused.iter();
+        let is_cluster_paused =
+            place.is_some() && paused_clusters.any(|cluster| place_of(cluster, &names) == place);
+        if !(target.is_paused || is_cluster_paused) || target.state == SeenState::Ready {
             continue;
         }
-        let is_known = place_of(&target.name, &names).is_some_and(|at| clusters[at].paused);
+        let is_known = place.is_some_and(|at| clusters[at].paused);
         if !is_known {
             paused.push(target.name.clone());
         }

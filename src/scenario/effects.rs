@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use super::constants::Level;
 use super::loader::{Loader, Purpose};
 use super::price::without_effect;
-use super::turned_off::turned_off;
+use super::turned_off::{WrittenSettings, turned_off};
+use super::uncertainty::StatedConstant;
 use super::{Experiment, Scenario, Variant};
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
@@ -37,7 +38,12 @@ impl Loader {
             }
         }
         if self.set.is_empty() {
-            for off in turned_off(&self.tree, &self.whole_worlds) {
+            let swept = swept_paths(&experiment.variants);
+            let written = WrittenSettings {
+                file: &self.tree,
+                swept: &swept,
+            };
+            for off in turned_off(written, &self.whole_worlds) {
                 problems.push(self.effect_problem(&off.path, off.message, off.help));
             }
         }
@@ -51,10 +57,18 @@ impl Loader {
             return problems;
         }
         for stated in &uncertainty.stated {
+            if let Some(path) = self.swept_path_replaced(stated, experiment) {
+                let message = format!(
+                    "a range of `{}` replaces the values of the sweep",
+                    stated.name
+                );
+                let help = "remove the range, or remove the path from the sweep";
+                problems.push(self.effect_problem(&Path::of("sweep").key(&path), message, help));
+            }
             if !self.has_effect(stated.factor, experiment) {
                 let name = &stated.name;
                 let message =
-                    format!("`{name}` has no effect: no other value of it changes this experiment");
+                    format!("`{name}` has no effect: it does not vary in this experiment");
                 let help = "write the setting with a value other than 0, or remove this entry or the settings that \
                             override it";
                 problems.push(self.effect_problem(&stated.at, message, help));
@@ -105,6 +119,30 @@ impl Loader {
         self.set.is_empty() || sets_section
     }
 
+    /// Returns the path of the sweep whose values all become the same when a constant has one value of its stated range.
+    fn swept_path_replaced(
+        &self,
+        stated: &StatedConstant,
+        experiment: &Experiment,
+    ) -> Option<String> {
+        let ranges = &experiment.uncertainty.as_ref()?.ranges;
+        let before = swept_without_effect(&experiment.variants);
+        if experiment
+            .variants
+            .iter()
+            .all(|variant| variant.settings.is_empty())
+        {
+            return None;
+        }
+        let mut other = self.clone();
+        other.levels = vec![(stated.factor, Level::Quantile(0.5))];
+        other.ranges = ranges.clone();
+        let changed = other.checked().ok()?;
+        let mut after = swept_without_effect(&changed.variants);
+        after.retain(|path| !before.contains(path));
+        after.into_iter().next()
+    }
+
     /// Returns whether another value of a constant changes a scenario. `factor`: its index among all factors.
     pub(super) fn has_effect(&self, factor: usize, experiment: &Experiment) -> bool {
         for end in [1.0, -1.0] {
@@ -133,6 +171,19 @@ impl Loader {
             .at(place, path.to_string(), message)
             .with_help(help)
     }
+}
+
+/// Returns the paths of a sweep.
+fn swept_paths(variants: &[Variant]) -> Vec<Path> {
+    let mut paths: Vec<Path> = Vec::new();
+    for setting in variants.iter().flat_map(|variant| &variant.settings) {
+        if let Ok(path) = Path::parse(&setting.path)
+            && !paths.contains(&path)
+        {
+            paths.push(path);
+        }
+    }
+    paths
 }
 
 /// Returns the paths of a sweep whose values all lead to the same scenarios.

@@ -4,9 +4,7 @@ use super::check::Checker;
 use crate::control_plane::ControlLoop;
 use crate::document::path::Path;
 use crate::units::SimDuration;
-use crate::world::{
-    AgentSpec, Backoff, NodeSpec, ReadinessSpec, Requeue, Restarts, RetrySpec, RuntimeSpec,
-};
+use crate::world::{AgentSpec, Backoff, NodeSpec, ReadinessSpec, Restarts, RetrySpec, RuntimeSpec};
 
 impl Checker<'_> {
     pub(super) fn node(&mut self, written: Option<&NodeSpec>) -> NodeSpec {
@@ -45,14 +43,6 @@ impl Checker<'_> {
     }
 
     fn without_effect(&mut self, path: &Path, node: &NodeSpec) {
-        if self.is_set(&path.key("syncFrequency")) && node.requeue == Requeue::AfterError {
-            let help = "write `requeue: atExpiry`, or remove `syncFrequency`";
-            self.report(
-                &path.key("syncFrequency"),
-                "`syncFrequency` has no effect",
-                help,
-            );
-        }
         if node.serialize_image_pulls == Some(true)
             && node.max_parallel_image_pulls.is_some_and(|max| max > 1)
         {

@@ -17,8 +17,8 @@ use crate::world::{
 /// whole.
 const NESTED: &[&str] = &["token", "blobs"];
 
-/// The name of `registry` in results.
-const FIRST: &str = "registry";
+/// The name of `registry` in results, and for images.
+pub(super) const FIRST_REGISTRY: &str = "registry";
 
 /// The required format of a series file.
 const SERIES_HELP: &str =
@@ -35,8 +35,9 @@ impl Checker<'_> {
         let names = written.iter().map(|registry| registry.name.as_str());
         self.unique(&list, names.enumerate());
         for (index, named) in written.iter().enumerate() {
-            if named.name == FIRST {
-                let message = format!("`{FIRST}` is the name of the first registry in results");
+            if named.name == FIRST_REGISTRY {
+                let message =
+                    format!("`{FIRST_REGISTRY}` is the name of the first registry in results");
                 let path = list.index(index).key("name");
                 self.report(&path, message, "use another name for this one");
             }
@@ -85,21 +86,17 @@ impl Checker<'_> {
             let path = path.key("perBlob");
             self.resolve(&path, rate);
             self.positive_rate(&path, rate);
-        } else if self.is_set(&path.key("perBlobScope")) {
-            let message = "without `perBlob` the scope has no effect";
-            let help = "write `perBlob` too, such as `perBlob: 1.7 GB/s`";
-            self.report(&path.key("perBlobScope"), message, help);
         }
         self.load(path, &mut registry, starts);
         self.limit_of_kind(path, "manifestRequests", &mut registry.manifest_limit);
         self.limit_of_kind(path, "blobRequests", &mut registry.blob_limit);
         let blobs = path.key("blobs");
-        let has_host = ["requests", "connections", "workers"]
+        let has_host = ["requests", "connections", "workers", "serviceTime"]
             .iter()
             .any(|key| self.is_set(&blobs.key(key)));
         if !registry.blobs.redirect && has_host {
-            let message = "without a redirect the API host sends the blobs, so the limits of this host have no effect";
-            let help = "write the limits next to `blobs`, or `redirect: true`";
+            let message = "without a redirect the API host sends the blobs, so the settings of this host have no effect";
+            let help = "write the settings next to `blobs`, or `redirect: true`";
             self.report(&blobs.key("redirect"), message, help);
         }
         self.windows(&path.key("windows"), &mut registry.windows);

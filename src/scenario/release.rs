@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::check::Checker;
 use super::import::manifest::{self, MOST_LAYER_BYTES};
 use super::import::media_type::LayerPacking;
+use super::registry::FIRST_REGISTRY;
 use crate::document::path::Path;
 use crate::document::text_or::{FromText, TextOr};
 use crate::units::SimDuration;
@@ -198,7 +199,11 @@ impl Checker<'_> {
             // Before a first deployment, no node has any layers.
             (Some(_), ReleaseKind::Initial) | (None, _) => Vec::new(),
         };
-        let named = image.registry.as_ref();
+        // The first registry has no other name.
+        let named = image
+            .registry
+            .as_ref()
+            .filter(|name| *name != FIRST_REGISTRY);
         let registry = named.and_then(|name| {
             self.lookup(
                 &path.key("registry"),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::document::path::Path;
 use crate::document::tree::Node;
 use crate::units::Share;
-use crate::world::{RegistrySpec, WorldSpec};
+use crate::world::{RegistrySpec, Requeue, WorldSpec};
 
 /// A setting that is written and that no run reads.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -24,46 +24,74 @@ pub(super) struct TurnedOff {
     pub(super) help: &'static str,
 }
 
-/// Returns the settings in the file that are turned off in all of these worlds, which contain the whole fleet.
-pub(super) fn turned_off(file: &Node, worlds: &[Arc<WorldSpec>]) -> Vec<TurnedOff> {
+/// The settings of an experiment that are written.
+#[derive(Clone, Copy)]
+pub(super) struct WrittenSettings<'w> {
+    pub(super) file: &'w Node,
+    /// The paths of the sweep.
+    pub(super) swept: &'w [Path],
+}
+
+impl WrittenSettings<'_> {
+    /// Returns where a setting is written: its path, or the sweep's that is at it or below it.
+    fn place(self, path: &Path) -> Option<Path> {
+        if self.file.get(path).is_some() {
+            return Some(path.clone());
+        }
+        let swept = self
+            .swept
+            .iter()
+            .find(|swept| swept.0.starts_with(&path.0))?;
+        Some(Path::of("sweep").key(&swept.to_string()))
+    }
+}
+
+/// Returns the settings that are turned off in all of these worlds, which contain the whole fleet.
+pub(super) fn turned_off(
+    written: WrittenSettings<'_>,
+    worlds: &[Arc<WorldSpec>],
+) -> Vec<TurnedOff> {
     let mut worlds = worlds.iter();
     let Some(first) = worlds.next() else {
         return Vec::new();
     };
-    let mut off = of_world(file, first);
+    let mut off = of_world(written, first);
     for world in worlds {
-        let of_this = of_world(file, world);
+        let of_this = of_world(written, world);
         off.retain(|setting| of_this.contains(setting));
     }
     off
 }
 
-/// Returns the settings in the file that are turned off in a world.
-fn of_world(file: &Node, world: &WorldSpec) -> Vec<TurnedOff> {
+/// Returns the settings that are turned off in a world.
+fn of_world(written: WrittenSettings<'_>, world: &WorldSpec) -> Vec<TurnedOff> {
     let mut rules = Rules {
-        file,
+        written,
         world,
         off: Vec::new(),
     };
     rules.registries();
     rules.regions();
     rules.mirrors();
+    rules.images();
     rules.node();
+    rules.disk();
+    rules.pre_pull();
     rules.offline();
     rules.off
 }
 
 /// The rules while they are applied to a world.
 struct Rules<'w> {
-    file: &'w Node,
+    written: WrittenSettings<'w>,
     world: &'w WorldSpec,
     off: Vec<TurnedOff>,
 }
 
 impl Rules<'_> {
-    /// Adds a setting that is turned off, if the file contains it.
+    /// Adds a setting that is turned off, if it is written.
     fn add(&mut self, path: Path, message: impl Into<String>, help: &'static str) {
-        if self.file.get(&path).is_some() {
+        if let Some(path) = self.written.place(&path) {
             self.off.push(TurnedOff {
                 path,
                 message: message.into(),
@@ -75,6 +103,13 @@ impl Rules<'_> {
     fn registries(&mut self) {
         let world = self.world;
         self.registry(&Path::of("registry"), &world.registry);
+        if !world.images.is_empty() && world.images.iter().all(|image| image.registry > 0) {
+            self.add(
+                Path::of("registry"),
+                "no image is in the first registry: all name one of `registries`",
+                "remove `registry`, or remove the `registry` of an image",
+            );
+        }
         for (at, registry) in world.registries.iter().enumerate() {
             let path = Path::of("registries").index(at);
             if !world.images.iter().any(|image| image.registry == at + 1) {
@@ -89,6 +124,13 @@ impl Rules<'_> {
     }
 
     fn registry(&mut self, path: &Path, registry: &RegistrySpec) {
+        if registry.per_blob.is_none() {
+            self.add(
+                path.key("perBlobScope"),
+                "without `perBlob` the scope has no effect",
+                "write `perBlob` too, such as `perBlob: 1.7 GB/s`",
+            );
+        }
         if !registry.tokens {
             self.add(
                 path.key("token"),
@@ -139,9 +181,63 @@ impl Rules<'_> {
         clusters.any(|cluster| cluster.region == Some(region))
     }
 
+    fn images(&mut self) {
+        let world = self.world;
+        if world.workloads.is_empty() {
+            return;
+        }
+        for (at, image) in world.images.iter().enumerate() {
+            if world.workloads.iter().all(|workload| workload.image != at) {
+                self.add(
+                    Path::of("release").key("images").index(at).key("name"),
+                    format!("no workload runs the image `{}`", image.name),
+                    "write its name as the `image` of a workload, or remove it",
+                );
+            }
+        }
+    }
+
+    fn pre_pull(&mut self) {
+        let world = self.world;
+        let clusters = world.clusters.len();
+        if let Some(pre_pull) = &world.distribution.pre_pull
+            && pre_pull.group(clusters) >= clusters
+        {
+            self.add(
+                Path::of("distribution").key("prePull").key("every"),
+                "`every` has no effect: all clusters begin together",
+                "write how many begin together, e.g. `clusters: 10%`, or remove it",
+            );
+        }
+    }
+
+    fn disk(&mut self) {
+        let path = Path::of("node").key("disk");
+        let disk = self.world.node.disk.as_ref();
+        if disk.is_some_and(|disk| disk.limit().is_none()) {
+            self.add(
+                path.key("buffer"),
+                "`buffer` has no effect: with `class: none` the disk has no rate",
+                "remove it, or write the disk's `rate`",
+            );
+        }
+    }
+
     fn node(&mut self) {
         let world = self.world;
         let path = Path::of("node");
+        match world.node.requeue {
+            Requeue::AfterError => self.add(
+                path.key("syncFrequency"),
+                "`syncFrequency` has no effect",
+                "write `requeue: atExpiry`, or remove `syncFrequency`",
+            ),
+            Requeue::AtExpiry => self.add(
+                path.key("errorRequeue"),
+                "`errorRequeue` has no effect with `requeue: atExpiry`",
+                "remove it, or write `requeue: afterError`",
+            ),
+        }
         if world.node.registry_pull_qps == 0 {
             self.add(
                 path.key("registryBurst"),

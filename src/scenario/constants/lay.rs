@@ -88,6 +88,11 @@ impl<'f> FactorLevel<'f> {
         all
     }
 
+    /// Returns whether the experiment states a range of the cards of all nodes, which replaces those of sites.
+    fn states_card(&self, tree: &Node, path: &Path) -> bool {
+        self.stated.is_some() && places::is_card_of_mixed_sites(tree, path)
+    }
+
     /// Writes the value of a constant at one path that matches the constant's place. `None`: there is no value at this
     /// path.
     fn lay_at(
@@ -102,13 +107,19 @@ impl<'f> FactorLevel<'f> {
         if !constant.is_used(needs) {
             return None;
         }
+        let is_written = tree.get(&at.path).is_some();
+        let is_absent = places::is_absent(tree, &at.path) && !self.states_card(tree, &at.path);
         let node = match tree.get(&at.path) {
             Some(node) => node.clone(),
-            None if places::is_absent(tree, &at.path) => return None,
+            None if is_absent => return None,
             None => places::unwritten(tree, place, &at.path, product)
                 .or_else(|| places::default_of(&constant.places[0], product))?,
         };
         let from = constant.kind.part_of(&node, constant.part)?;
+        // A written 0 switches something off, which no measurement of it contradicts.
+        if is_written && from == 0.0 && self.stated.is_none() {
+            return None;
+        }
         let ends = match self.stated {
             Some(ends) => ends,
             // The evidence of a constant says little about a value beyond its range, which the experiment states.

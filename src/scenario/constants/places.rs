@@ -277,8 +277,8 @@ pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
         let has_none = class.is_some_and(|class| class.short_text() == "none");
         return key != "class" && has_none && tree.get(&owner.key("rate")).is_none();
     }
-    if owner == Path::of("node") && key == "nic" {
-        return SiteCards::of(tree) == SiteCards::Mixed;
+    if is_card_of_mixed_sites(tree, path) {
+        return true;
     }
     if owner.last_key() == "timeouts" {
         return tree
@@ -289,6 +289,13 @@ pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
     owner.last_key() == "registry"
         && key == "perConnection"
         && (tree.get(&network).is_some() || network_of_preset(tree, &network.key("cold")).is_some())
+}
+
+/// Returns whether `path` is the card of all nodes, which only some sites determine, so that it has no single value.
+pub(super) fn is_card_of_mixed_sites(tree: &Node, path: &Path) -> bool {
+    owner(path) == Path::of("node")
+        && path.last_key() == "nic"
+        && SiteCards::of(tree) == SiteCards::Mixed
 }
 
 fn get(json: &Json, path: &[&str]) -> Option<Json> {

@@ -403,8 +403,8 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
             "egress: 10 Gbit/s",
             "blobs: {redirect: false, workers: 3}",
             &[
-                "9:30: registry.blobs.redirect: without a redirect the API host sends the blobs, so the limits \
-                 of this host have no effect (help: write the limits next to `blobs`, or `redirect: true`)",
+                "9:30: registry.blobs.redirect: without a redirect the API host sends the blobs, so the settings \
+                 of this host have no effect (help: write the settings next to `blobs`, or `redirect: true`)",
             ],
         ),
         (
@@ -542,14 +542,12 @@ fn bad_input_is_refused_with_its_position_and_the_fix() {
         ),
         (
             "release:\n",
-            "node: {pullDeadline: 0 s, unpackSlots: 0, disk: {rate: 0 MB/s}, syncFrequency: 1m}\nrelease:\n",
+            "node: {pullDeadline: 0 s, unpackSlots: 0, disk: {rate: 0 MB/s}}\nrelease:\n",
             &[
                 "10:22: node.pullDeadline: must be greater than 0; write e.g. `10 s`",
                 "10:40: node.unpackSlots: must be greater than 0; write e.g. `1`",
                 "10:56: node.disk.rate: bandwidth must be greater than 0 (help: write e.g. `10 Mbit/s`; to cut clusters \
                  off, use `faults: {offline: …}`)",
-                "10:80: node.syncFrequency: `syncFrequency` has no effect (help: write `requeue: atExpiry`, or \
-                 remove `syncFrequency`)",
             ],
         ),
     ];

@@ -91,8 +91,7 @@ fn a_range_or_a_known_constant_that_nothing_reads_is_an_error() {
         for more in [range, known] {
             let found = problems(fleet, &more);
             assert_eq!(found.len(), 1, "{more}: {found:?}");
-            let message =
-                format!("`{name}` has no effect: no other value of it changes this experiment");
+            let message = format!("`{name}` has no effect: it does not vary in this experiment");
             assert!(
                 found[0].contains(&message) && found[0].contains(help),
                 "{found:?}"
@@ -123,7 +122,7 @@ fn a_stated_range_is_not_stretched_to_the_experiments_own_value() {
 fn a_scope_of_blobs_without_a_rate_or_without_regions_is_an_error() {
     for (registry, message) in [
         (
-            "{perBlobScope: region}",
+            "{perBlobScope: registry}",
             "without `perBlob` the scope has no effect",
         ),
         (

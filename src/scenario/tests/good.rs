@@ -156,7 +156,6 @@ node:
   registryPullQPS: 0
   imageBackoff: {initial: 5 s, max: 100 s}
   crashBackoff: {immediate: 2, initial: 1 s, max: 60 s, reset: 10m}
-  errorRequeue: 3 s
   requeue: atExpiry
   syncFrequency: 90 s
   pullDeadline: 35 s
@@ -825,14 +824,18 @@ fn an_image_may_come_from_another_registry() {
         )
         .replace(
             "images: [{name: shop, manifest",
-            "images: [{name: side, registry: hub, manifest: shop-v1.json}, {name: shop, registry: own, manifest",
+            "images: [{name: side, registry: hub, manifest: shop-v1.json}, {name: core, manifest: shop-v1.json}, {name: \
+             shop, registry: own, manifest",
         )
-        .replace("workloads: [", "workloads: [{kind: DaemonSet, image: side}, ");
+        .replace(
+            "workloads: [",
+            "workloads: [{kind: DaemonSet, image: side}, {kind: DaemonSet, image: core}, ",
+        );
     let experiment = load_text(&text).unwrap_or_else(|error| panic!("{}", error.render(false)));
     let world = &experiment.variants[0].scenario.world;
     assert_eq!(
-        [world.images[0].registry, world.images[1].registry],
-        [1, 2],
+        [0, 1, 2].map(|image| world.images[image].registry),
+        [1, 0, 2],
         "the one without a name is the first"
     );
     assert_eq!(world.registry_at(2).egress, BytesPerSec::from_gbit(1.0));

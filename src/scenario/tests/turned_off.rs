@@ -14,7 +14,7 @@ struct Case {
     by: &'static str,
 }
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 17] = [
     Case {
         lines: "registry: {tokens: false, token: {requests: {rate: 5/s}}}",
         place: "registry.token",
@@ -72,6 +72,64 @@ const CASES: [Case; 9] = [
         by: "",
     },
     Case {
+        lines: "registry: {perBlobScope: region}\nregions: [{name: eu, bandwidth: 1 Gbit/s}]",
+        place: "registry.perBlobScope",
+        message: "without `perBlob` the scope has no effect",
+        replaced: "registry: {perBlobScope: region}\nregions: [{name: eu, bandwidth: 1 Gbit/s}]",
+        by: "registry: {perBlob: 1 GB/s}",
+    },
+    Case {
+        lines: "node: {syncFrequency: 1 min}",
+        place: "node.syncFrequency",
+        message: "`syncFrequency` has no effect",
+        replaced: "node: {",
+        by: "node: {requeue: atExpiry, ",
+    },
+    Case {
+        lines: "node: {requeue: atExpiry, errorRequeue: 1 s}",
+        place: "node.errorRequeue",
+        message: "no effect with `requeue: atExpiry`",
+        replaced: "requeue: atExpiry, ",
+        by: "",
+    },
+    Case {
+        lines: "node: {disk: {class: none, buffer: 1 GB}}",
+        place: "node.disk.buffer",
+        message: "the disk has no rate",
+        replaced: "class: none",
+        by: "class: emmc",
+    },
+    Case {
+        lines: "distribution: {prePull: {every: 1 min}}",
+        place: "distribution.prePull.every",
+        message: "all clusters begin together",
+        replaced: "every: 1 min",
+        by: "clusters: 50%",
+    },
+    // Values of a sweep are settings, too.
+    Case {
+        lines: "sweep: {faults.offline.return: [1h, 2h]}",
+        place: "sweep",
+        message: "no cluster is offline",
+        replaced: "sweep:",
+        by: "faults: {offline: {share: 10%}}\nsweep:",
+    },
+    Case {
+        lines: "sweep: {registry.token.serviceTime: [1 s, 2 s]}\nregistry: {tokens: false}",
+        place: "sweep",
+        message: "no pull asks for a token",
+        replaced: "tokens: false",
+        by: "tokens: true",
+    },
+    Case {
+        lines: "sweep: {node.unpackRate: [50 MB/s, 90 MB/s]}\n\
+                uncertainty: {draws: 9, ranges: {node.unpackRate: {low: 60 MB/s, high: 80 MB/s}}}",
+        place: "sweep",
+        message: "a range of `node.unpackRate` replaces the values of the sweep",
+        replaced: "sweep: {node.unpackRate: [50 MB/s, 90 MB/s]}\n",
+        by: "",
+    },
+    Case {
         lines: "faults: {offline: {return: 1h}}",
         place: "faults.offline.return",
         message: "no cluster is offline",
@@ -111,7 +169,36 @@ fn a_setting_that_another_one_turns_off_is_an_error() {
     }
 }
 
-/// A region whose clusters come with another value of the sweep is in use.
+/// The first registry has the name that images use for the others.
+#[test]
+fn an_image_may_name_the_first_registry() {
+    let text = "registries: [{name: own}]";
+    let found = problems(text);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let image = "release:\n  images: [{name: shop, registry: registry, manifest: {layers: [{size: 30 MB}]}}, \
+                 {name: side, registry: own, manifest: {layers: [{size: 1 MB}]}}]\n  \
+                 workloads: [{kind: Deployment, image: shop}, {kind: Deployment, image: side}]";
+    let file = format!(
+        "name: x\nreplicates: 1\nfleet: [{{name: a, nodes: 2}}]\n{image}\n\
+         registries: [{{name: own}}]\nstrategies: {{all: {{allAtOnce: {{}}}}}}\n"
+    );
+    let experiment = load_text(&file).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let images = &experiment.variants[0].scenario.world.images;
+    assert_eq!([images[0].registry, images[1].registry], [0, 1]);
+}
+
+#[test]
+fn an_image_that_no_workload_runs_is_an_error() {
+    let file = "name: x\nreplicates: 1\nfleet: [{name: a, nodes: 2}]\nrelease:\n  images: [{name: shop, manifest: \
+                {layers: [{size: 30 MB}]}}, {name: side, manifest: {layers: [{size: 1 MB}]}}]\n  workloads: \
+                [{kind: Deployment, image: shop}]\nstrategies: {all: {allAtOnce: {}}}\n";
+    let found = lines(&load_text(file).expect_err("an image is not used"));
+    assert!(
+        found.len() == 1 && found[0].contains("no workload runs the image `side`"),
+        "{found:?}"
+    );
+}
+
 #[test]
 fn a_setting_that_one_value_of_a_sweep_uses_is_no_error() {
     let text =

@@ -241,7 +241,7 @@ fn a_silent_agent_gives_two_ends_and_is_named() {
         shown,
         &[
             &format!(
-                "That is if `{name}` comes back. If `{name}` stays away, the others are done at"
+                "That is if `{name}` comes back now. If `{name}` stays away, the others are done at"
             ),
             &format!("Silent: the agent of `{name}`, since "),
         ],

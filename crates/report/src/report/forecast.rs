@@ -5,7 +5,9 @@ use std::fmt::Write;
 use super::answer::sentence::{listed, quoted, some_of};
 use super::format::{count, in_unit, number, percent, rate, time};
 use super::wrap::wrapped;
-use crate::results::{ForecastEstimate, ForecastRecord, ForecastSpan, ForecastTime, UpdateRatio};
+use crate::results::{
+    ForecastEstimate, ForecastHold, ForecastRecord, ForecastSpan, ForecastTime, UpdateRatio,
+};
 use fleetsim_units::counted;
 
 /// A share of the interval by which an end may differ with another seed without a sentence about it.
@@ -27,12 +29,7 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
     lines.extend(next(forecast));
     lines.extend(stuck(forecast));
     lines.extend(slow(forecast));
-    lines.extend(
-        forecast
-            .hold
-            .iter()
-            .map(|hold| format!("Held by `{}`: {}", hold.rule, hold.explanation)),
-    );
+    lines.extend(forecast.hold.iter().map(held));
     lines.extend(shown(forecast));
     lines.extend(failed(forecast));
     if is_over(forecast) {
@@ -57,6 +54,15 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
 }
 
 /// The next stage or target.
+/// The rule that holds waiting targets.
+fn held(hold: &ForecastHold) -> String {
+    if hold.explanation.is_empty() {
+        format!("Held by `{}`.", hold.rule)
+    } else {
+        format!("Held by `{}`: {}", hold.rule, hold.explanation)
+    }
+}
+
 fn next(forecast: &ForecastRecord) -> Option<String> {
     let next = forecast.next.as_ref()?;
     let what = if next.stage.is_empty() {
@@ -82,7 +88,7 @@ fn without_stuck(forecast: &ForecastRecord) -> Option<String> {
         "the others are never done".to_owned()
     };
     Some(format!(
-        "That is if {} back. If {} {stays} away, {when}.",
+        "That is if {} back now. If {} {stays} away, {when}.",
         comes(forecast),
         stuck_names(forecast)
     ))
@@ -153,7 +159,7 @@ fn difference(forecast: &ForecastRecord) -> Vec<String> {
     }
     if let Some(usual) = forecast.expected_failures {
         lines.push(format!(
-            "{} failed, and in 95% of the draws at most {} do; the forecast draws more failures.",
+            "{} failed, more than the {} of 95% of the draws; so the forecast draws further failures.",
             counted(forecast.seen.failed, &forecast.target),
             count(usual as f64)
         ));
@@ -191,13 +197,13 @@ fn two_digits(value: f64) -> f64 {
 
 fn slow(forecast: &ForecastRecord) -> Option<String> {
     let first = forecast.slow.first()?;
-    let verb = if forecast.slow.len() == 1 {
-        "is"
+    let (verb, whom) = if forecast.slow.len() == 1 {
+        ("is", "it")
     } else {
-        "are"
+        ("are", "the first")
     };
     Some(format!(
-        "Slow: {} {verb} not ready; the first has been updating for {}, longer than {} of the updates.",
+        "Slow: {} {verb} not ready; {whom} has been updating for {}, longer than {} of the updates.",
         listed(&quoted(forecast.slow.iter().map(|slow| slow.name.as_str()))),
         time(first.for_s),
         percent((first.longer_than * 1000.0).floor() / 1000.0)
@@ -351,9 +357,15 @@ fn first_since(forecast: &ForecastRecord, names: &[&str]) -> String {
             first = Some(since);
         }
     }
-    first.map_or_else(String::new, |since| {
-        format!(" since {} UTC", clock(since, &forecast.now))
-    })
+    let Some(since) = first else {
+        return String::new();
+    };
+    let since = clock(since, &forecast.now);
+    if names.len() == 1 {
+        format!(" since {since} UTC")
+    } else {
+        format!(" (the first since {since} UTC)")
+    }
 }
 
 fn done(forecast: &ForecastRecord) -> String {

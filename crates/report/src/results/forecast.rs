@@ -167,7 +167,7 @@ pub struct ShownMessage {
 pub struct ForecastHold {
     /// The name of the rule.
     pub rule: String,
-    /// The explanation of the rule in words.
+    /// The explanation of the rule in words. Empty if the numbers in no draw are those of the export.
     pub explanation: String,
 }
 
