@@ -57,22 +57,20 @@ pub(super) fn late_blockers(
     let mut blockers = Vec::new();
     for (at, target) in seen.targets.iter().enumerate() {
         let Some(ready) = target.ready else { continue };
-        let is_before = |&other: &usize| {
+        for &other in early {
             let is_later = seen.targets[other].ready.is_some_and(|other| ready > other);
-            is_later
-                && probe.instructed[at].is_some()
-                && probe.instructed[at] < told_at(probe, other)
-        };
-        if early.iter().any(is_before) {
-            blockers.push(at);
+            if is_later && told_at(probe, at) < told_at(probe, other) {
+                blockers.push(at);
+                break;
+            }
         }
     }
     blockers
 }
 
 /// Returns when the probe instructs a target; the end of all times if it does not.
-fn told_at(probe: &Continuation, target: usize) -> Option<SimTime> {
-    Some(probe.instructed[target].unwrap_or(SimTime::MAX))
+fn told_at(probe: &Continuation, target: usize) -> SimTime {
+    probe.instructed[target].unwrap_or(SimTime::MAX)
 }
 
 /// An experiment's variant and what an export shows of its rollout.

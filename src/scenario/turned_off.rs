@@ -103,7 +103,11 @@ impl Rules<'_> {
     fn registries(&mut self) {
         let world = self.world;
         self.registry(&Path::of("registry"), &world.registry);
-        if !world.images.is_empty() && world.images.iter().all(|image| image.registry > 0) {
+        let mut is_used = vec![world.images.is_empty(); 1 + world.registries.len()];
+        for image in &world.images {
+            is_used[image.registry] = true;
+        }
+        if !is_used[0] {
             self.add(
                 Path::of("registry"),
                 "no image is in the first registry: all name one of `registries`",
@@ -112,7 +116,7 @@ impl Rules<'_> {
         }
         for (at, registry) in world.registries.iter().enumerate() {
             let path = Path::of("registries").index(at);
-            if !world.images.iter().any(|image| image.registry == at + 1) {
+            if !is_used[at + 1] {
                 self.add(
                     path.key("name"),
                     format!("no image is in the registry `{}`", registry.name),
@@ -177,8 +181,12 @@ impl Rules<'_> {
     }
 
     fn has_clusters(&self, region: usize) -> bool {
-        let mut clusters = self.world.clusters.iter();
-        clusters.any(|cluster| cluster.region == Some(region))
+        for cluster in &self.world.clusters {
+            if cluster.region == Some(region) {
+                return true;
+            }
+        }
+        false
     }
 
     fn images(&mut self) {
@@ -186,8 +194,12 @@ impl Rules<'_> {
         if world.workloads.is_empty() {
             return;
         }
+        let mut is_run = vec![false; world.images.len()];
+        for workload in &world.workloads {
+            is_run[workload.image] = true;
+        }
         for (at, image) in world.images.iter().enumerate() {
-            if world.workloads.iter().all(|workload| workload.image != at) {
+            if !is_run[at] {
                 self.add(
                     Path::of("release").key("images").index(at).key("name"),
                     format!("no workload runs the image `{}`", image.name),
