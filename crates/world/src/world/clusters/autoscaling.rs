@@ -167,7 +167,9 @@ impl<'s> World<'s> {
         }
         let node = NodeId::at(state.nodes.end);
         state.nodes.end += 1;
+        self.nodes[node.index()].clear_old_images();
         self.totals.joined_nodes += 1;
+        self.watch_space(node, queue);
         self.start_node_loss(node, queue);
         self.bind_waiting(cluster, queue);
         for (workload, spec) in self.spec.workloads.iter().enumerate() {
@@ -289,6 +291,19 @@ mod tests {
         assert_eq!(joins(&played), [65.0; 2]);
         assert_eq!(ready_ms(&played), Some(67_000));
         assert_eq!(played.totals.received.get(), 200_000_000);
+    }
+
+    #[test]
+    fn the_previous_pods_of_all_workloads_fit() {
+        // Two workloads with three pods each on two nodes with room for three pods.
+        let mut spec = up_to(4);
+        spec.pods_per_node = 3;
+        let mut world = cluster(0, 3, spec);
+        world.release = ReleaseKind::Update;
+        world.workloads.push(world.workloads[0].clone());
+        let played = play(&world, 1, DAY);
+        assert_eq!(joins(&played), [65.0], "one node for the additional pods");
+        assert!(played.ready_s()[0].is_some());
     }
 
     #[test]

@@ -345,6 +345,7 @@ impl World<'_> {
         }
         for node in self.nodes_of(id) {
             self.settle_space(NodeId::at(node));
+            self.watch_space(NodeId::at(node), queue);
         }
         if let Some(back) = draws.offline {
             self.cut(id, CutKind::All, queue);
