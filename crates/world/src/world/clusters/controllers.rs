@@ -136,6 +136,7 @@ impl World<'_> {
 
     /// Creates the pods of `revision` in their state long after a rollout: available, with their images on the nodes.
     pub fn settle(&mut self, cluster: ClusterId, revision: Revision) {
+        self.settle_nodes(cluster);
         let goes_on = self.settles_in_turn(cluster);
         let mut placed = 0;
         for at in 0..self.spec.workloads.len() {
