@@ -1,4 +1,5 @@
-//! Lifts on the nodes: disks and their space, nodes that join, unpacking, the kubelet's limits, pods and rolling updates.
+//! Lifts on the nodes: disks and their space, nodes that join, unpacking, the kubelet's limits, pods and rolling
+//! updates.
 
 use super::relief::Relief;
 use crate::units::{Factor, PerSecond};

@@ -263,9 +263,12 @@ fn network_of_preset(tree: &Node, path: &Path) -> Option<Node> {
     (!found.entries().is_empty()).then_some(found)
 }
 
+/// The settings of a disk that mean nothing without its size.
+const NEED_SIZE: [&str; 3] = ["used", "unusedImages", "collection"];
+
 /// Returns whether an unwritten setting has no value because of another one: connections have the rates of a content
 /// delivery network, registries without one have no rates of it, nodes without a disk have neither a disk rate nor a
-/// buffer, some sites determine their cards, and peers may have no time-outs.
+/// buffer, disks without a size have no space, some sites determine their cards, and peers may have no time-outs.
 pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
     let owner = owner(path);
     let key = path.last_key();
@@ -273,6 +276,9 @@ pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
         return tree.get(&owner).is_none() && network_of_preset(tree, path).is_none();
     }
     if owner == Path::of("node").key("disk") {
+        if NEED_SIZE.contains(&&*key) {
+            return tree.get(&owner.key("size")).is_none();
+        }
         let class = tree.get(&owner.key("class"));
         let has_none = class.is_some_and(|class| class.short_text() == "none");
         return key != "class" && has_none && tree.get(&owner.key("rate")).is_none();

@@ -66,20 +66,10 @@ impl AutoscalingSpec {
     }
 }
 
-impl WorldSpec {
-    /// Returns the number of nodes with which a cluster starts if this number is drawn. A cluster that runs the
-    /// previous revision has at least the nodes that its pods need.
-    #[must_use]
-    pub fn nodes_at_start(&self, cluster: usize, drawn: u32) -> u32 {
-        let Some(spec) = &self.clusters[cluster].autoscaling else {
-            return drawn;
-        };
-        let needed = match self.installed(cluster) {
-            Some(_) => spec.nodes_for(self.deployed_pods()).max(1),
-            None => 0,
-        };
-        let least = spec.min_nodes.unwrap_or(drawn);
-        least.max(needed).min(spec.max_nodes)
+impl AutoscalingSpec {
+    /// Returns the number of nodes with which a cluster starts if this number is drawn.
+    pub(super) fn nodes_at_start(&self, drawn: u32) -> u32 {
+        self.min_nodes.unwrap_or(drawn).min(self.max_nodes)
     }
 }
 
@@ -97,6 +87,17 @@ impl<'s> World<'s> {
     fn autoscaling_spec(&self, cluster: ClusterId) -> Option<&'s AutoscalingSpec> {
         let spec: &'s WorldSpec = self.spec;
         spec.clusters[cluster.index()].autoscaling.as_ref()
+    }
+
+    /// Adds the nodes that the pods of all Deployments need to a cluster that has run them for long.
+    pub(super) fn settle_nodes(&mut self, cluster: ClusterId) {
+        let Some(spec) = self.autoscaling_spec(cluster) else {
+            return;
+        };
+        let needed = spec.nodes_for(self.spec.deployed_pods()).max(1);
+        let nodes = &mut self.clusters[cluster.index()].nodes;
+        let least = nodes.start + needed.min(spec.max_nodes) as usize;
+        nodes.end = nodes.end.max(least);
     }
 
     /// Schedules a decision of the autoscaler, if there is one that has something to decide.
@@ -167,7 +168,9 @@ impl<'s> World<'s> {
         }
         let node = NodeId::at(state.nodes.end);
         state.nodes.end += 1;
+        self.nodes[node.index()].clear_old_images();
         self.totals.joined_nodes += 1;
+        self.watch_space(node, queue);
         self.start_node_loss(node, queue);
         self.bind_waiting(cluster, queue);
         for (workload, spec) in self.spec.workloads.iter().enumerate() {
@@ -289,6 +292,19 @@ mod tests {
         assert_eq!(joins(&played), [65.0; 2]);
         assert_eq!(ready_ms(&played), Some(67_000));
         assert_eq!(played.totals.received.get(), 200_000_000);
+    }
+
+    #[test]
+    fn the_previous_pods_of_all_workloads_fit() {
+        // Two workloads with three pods each on two nodes with room for three pods.
+        let mut spec = up_to(4);
+        spec.pods_per_node = 3;
+        let mut world = cluster(0, 3, spec);
+        world.release = ReleaseKind::Update;
+        world.workloads.push(world.workloads[0].clone());
+        let played = play(&world, 1, DAY);
+        assert_eq!(joins(&played), [65.0], "one node for the additional pods");
+        assert!(played.ready_s()[0].is_some());
     }
 
     #[test]

@@ -345,6 +345,7 @@ impl World<'_> {
         }
         for node in self.nodes_of(id) {
             self.settle_space(NodeId::at(node));
+            self.watch_space(NodeId::at(node), queue);
         }
         if let Some(back) = draws.offline {
             self.cut(id, CutKind::All, queue);
@@ -364,7 +365,8 @@ impl World<'_> {
         let inside = caches.link(id, CachePlace::Cluster).unwrap_or(link);
         let first = self.nodes.len();
         let drawn = spec.draw_nodes(&self.streams, cluster);
-        let at_start = self.spec.nodes_at_start(id.index(), drawn);
+        let scaling = spec.autoscaling.as_ref();
+        let at_start = scaling.map_or(drawn, |scaling| scaling.nodes_at_start(drawn));
         let most = spec
             .autoscaling
             .as_ref()

@@ -136,6 +136,9 @@ impl World<'_> {
 
     /// Creates the pods of `revision` in their state long after a rollout: available, with their images on the nodes.
     pub fn settle(&mut self, cluster: ClusterId, revision: Revision) {
+        self.settle_nodes(cluster);
+        let goes_on = self.settles_in_turn(cluster);
+        let mut placed = 0;
         for at in 0..self.spec.workloads.len() {
             let workload = &self.spec.workloads[at];
             let image = Catalog::revision(workload.image, revision == NEW);
@@ -145,12 +148,16 @@ impl World<'_> {
                 WorkloadKind::DaemonSet { .. } => nodes.len() as u32,
             };
             for nth in 0..pods as usize {
-                let node = NodeId::at(nodes.start + nth % nodes.len());
+                let node = NodeId::at(nodes.start + (placed + nth) % nodes.len());
                 let pod = self.new_pod(cluster, at, node, revision, PodPhase::Running);
                 self.pods[pod.index()].ready = true;
                 self.pods[pod.index()].available = true;
                 self.clusters[cluster.index()].workloads[at].pods.push(pod);
                 self.nodes[node.index()].preload(&self.catalog, image, self.spec.node.keep_blobs);
+            }
+            // If the first node has no room for a pod of each workload, the next one goes on where this one ends.
+            if goes_on && matches!(workload.kind, WorkloadKind::Deployment { .. }) {
+                placed += pods as usize;
             }
             self.clusters[cluster.index()].workloads[at].desired = Some(revision);
         }

@@ -9,7 +9,8 @@
 //! 1.0 to 1.2 s under load (kubernetes-sigs/agent-sandbox, pull requests 1209, 1275 and 1609, 2026).
 //!
 //! Left out: the part of this wait that precedes the pull, since sandboxes wait for the disk, too; the slow start of a
-//! ReplicaSet (1, 2, 4, ... pods), requests for events and statuses, priorities, and API servers that are slow under load.
+//! ReplicaSet (1, 2, 4, ... pods), requests for events and statuses, priorities, and API servers that are slow under
+//! load.
 //! `scheduling` has the pods that fit on no node.
 
 use serde::{Deserialize, Serialize};

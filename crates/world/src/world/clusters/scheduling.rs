@@ -59,6 +59,22 @@ impl World<'_> {
         state.least_loaded_of(nodes, &has_room, &self.nodes, &self.pods)
     }
 
+    /// Returns whether the pods of a cluster's previous revision fit only if every workload begins on the node after the
+    /// last one of the workload before it.
+    pub(super) fn settles_in_turn(&self, cluster: ClusterId) -> bool {
+        let Some(spec) = &self.spec.clusters[cluster.index()].autoscaling else {
+            return false;
+        };
+        let nodes = self.nodes_of(cluster).len() as u32;
+        let mut on_first = 0;
+        for workload in &self.spec.workloads {
+            if let WorkloadKind::Deployment { replicas, .. } = workload.kind {
+                on_first += replicas.div_ceil(nodes);
+            }
+        }
+        on_first > spec.pods_per_node
+    }
+
     /// Returns the number of pods of Deployments on each node of a cluster, with those that terminate.
     fn pods_by_node(&self, cluster: ClusterId) -> Vec<u32> {
         let nodes = self.nodes_of(cluster);

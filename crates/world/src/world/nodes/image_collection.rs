@@ -19,8 +19,8 @@
 //! with at most as many unused images as keep it just below both thresholds.
 //!
 //! Left out: pods that the eviction manager ends if removing images frees too little, `nodefs.available` (10%, which
-//! the 15% of `imagefs.available` precede on one disk), soft thresholds, `imageMaximumGCAge`, the time to remove images,
-//! pods that reach a node just before it has pressure, and the seconds until the scheduler knows. The age of an image
+//! the 15% of `imagefs.available` precede on one disk), soft thresholds, `imageMaximumGCAge`, the time to remove
+//! images, pods that reach a node just before it has pressure, and the seconds until the scheduler knows. The age of an image
 //! counts from its pull, and not from when the kubelet first sees it, up to 5 minutes later.
 //!
 //! How we know: the tests of `nodes/space_tests.rs` compute every time by hand.
@@ -119,8 +119,10 @@ fn turn_from(first: SimTime, period: SimDuration, from: SimTime) -> SimTime {
     first + period * turns
 }
 
-/// The shortest time, after which a loop that has just had its turn may have the next one.
-const LATER: SimDuration = SimDuration::from_nanos(1);
+/// Returns the first turn after `now` of such a loop.
+fn turn_after(first: SimTime, period: SimDuration, now: SimTime) -> SimTime {
+    turn_from(first, period, now + SimDuration::from_nanos(1))
+}
 
 impl<'s> World<'s> {
     fn collection(&self) -> &'s CollectionSpec {
@@ -164,12 +166,12 @@ impl<'s> World<'s> {
         let is_short = spec.is_short(free, space.size);
         if (is_short || space.is_short) && !space.will_look {
             space.will_look = true;
-            let at = turn_from(space.first_look, spec.monitoring_interval, now + LATER);
+            let at = turn_after(space.first_look, spec.monitoring_interval, now);
             queue.schedule(at, Event::Space(id, SpaceEvent::Look));
         }
         if spec.is_high(free, space.size) && !space.will_collect {
             space.will_collect = true;
-            let at = turn_from(space.first_collection, spec.image_gc_period, now + LATER);
+            let at = turn_after(space.first_collection, spec.image_gc_period, now);
             queue.schedule(at, Event::Space(id, SpaceEvent::Collect));
         }
     }
@@ -230,7 +232,7 @@ impl<'s> World<'s> {
         if !remains {
             self.end_pressure_if_due(id, queue);
         } else if may_free_more {
-            self.look_from(id, now + LATER, queue);
+            self.look_from(id, now + SimDuration::from_nanos(1), queue);
         }
     }
 
@@ -304,7 +306,7 @@ impl<'s> World<'s> {
             && let Some(space) = &mut self.nodes[id.index()].space
         {
             space.will_collect = true;
-            let at = turn_from(space.first_collection, spec.image_gc_period, now + LATER);
+            let at = turn_after(space.first_collection, spec.image_gc_period, now);
             queue.schedule(at, Event::Space(id, SpaceEvent::Collect));
         }
         self.watch_space(id, queue);

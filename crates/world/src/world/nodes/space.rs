@@ -167,6 +167,13 @@ impl NodeSpec {
 }
 
 impl NodeState {
+    /// Leaves no images of other releases on the node, which is new.
+    pub(crate) fn clear_old_images(&mut self) {
+        if let Some(space) = &mut self.space {
+            space.unused = 0;
+        }
+    }
+
     /// Counts a pod that runs an image on the node, or waits for it.
     pub(crate) fn uses_image(&mut self, image: ImageRef) {
         if let Some(space) = &mut self.space {
