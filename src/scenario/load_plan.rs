@@ -57,6 +57,9 @@ impl Checker<'_> {
         let written = file.plan.clone().unwrap_or_default();
         let limits = self.plan_limits(file, &written, is_search);
         let objective = self.objective(&written);
+        if let Some(measure) = objective.measure() {
+            self.needs_price(&Path::of("plan").key("minimise"), measure, file);
+        }
         self.plan_numbers(&written);
         if is_search {
             self.opposing_limits(&objective, &limits);

@@ -181,7 +181,7 @@ macro_rules! by_registry {
         impl<'de> Deserialize<'de> for ByRegistry<$price> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_any(TextOrMap {
-                    expecting: concat!("a price, or a map from registries to prices"),
+                    expecting: "a price, or a map from registries to prices",
                     of_text: |text| $price::parse(text).map(Self::All),
                     of_fields: |fields: Ordered<$price>| Ok(Self::Named(fields.0)),
                 })

@@ -154,6 +154,10 @@ fn a_price_without_effect_is_an_error() {
             "`cost` is unknown, because there is no `price`",
         ),
         (
+            "plan: {minimise: cost, limits: [completion < 1h]}",
+            "`cost` is unknown, because there is no `price`",
+        ),
+        (
             "assert: [cost < 5 EUR]\nprice: {egress: 1 USD/GB}",
             "this limit is in EUR, and the prices are in USD",
         ),

@@ -289,6 +289,8 @@ fn forget_limits(record: &mut RunRecord) {
 #[test]
 fn an_unreached_quota_does_not_reorder_the_requests_of_equal_nodes() {
     let mut without = variant(3, Product::FleetOrBaseline);
+    // The registries below have no prices.
+    without.scenario.price = None;
     synchronise(&mut without, SimDuration::from_millis(30));
     let world = world(&mut without);
     world.registry = RegistrySpec::unlimited(
