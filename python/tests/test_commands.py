@@ -28,7 +28,7 @@ def test_a_plan_is_that_of_the_program(tmp_path: Path) -> None:
 
 
 def test_a_limit_on_the_registry_can_be_planned_for() -> None:
-    experiment = fs.load(ROOT / "experiments/01-max-unavailable").set("clusters", 40)
+    experiment = fs.load(ROOT / "experiments/06-max-unavailable-sweep").set("clusters", 40)
     plan = experiment.plan(limits=["registry.egress_p99 < 8 Gbit/s"], replicates=5, causes=False)
     assert "egress" in plan.text and plan.questions
 
