@@ -10,8 +10,8 @@
 ...     "strategies": {"all": {"allAtOnce": {}}, "five": {"batches": {"size": 5}}},
 ... })
 >>> r = exp.run(replicates=3)
->>> sorted(set(r.runs.rows("strategy", "peak_pulls")))
-[('all', 20), ('five', 5)]
+>>> sorted(set(r.runs.rows("strategy", "outcome")))
+[('all', 'complete'), ('five', 'complete')]
 
 ``r.answer`` is the answer, ``r.summary`` and the other tables give pandas, Polars or Arrow, and ``r.plot`` has the
 charts. Results are byte for byte those of the command ``fleetsim run``. See ``docs/python.md`` of the repository.

@@ -16,8 +16,8 @@ from fleetsim._results import (
     Results,
     Sensitivity,
     Text,
+    _execute,
     _Folder,
-    _reporter,
 )
 
 if TYPE_CHECKING:
@@ -141,8 +141,7 @@ class Experiment:
         changes = {path: value} if isinstance(path, str) else dict(path)
         changed = self._copy()
         for name, new in changes.items():
-            text = new if isinstance(new, str) else json.dumps(new, ensure_ascii=False)
-            changed._set.append(f"{name}={text}")
+            changed._put(name, new)
         changed._read()
         return changed
 
@@ -162,7 +161,7 @@ class Experiment:
         if settings:
             external["settings"] = settings
         changed._strategies[name] = strategy
-        changed._set.append(f"strategies.{name}={json.dumps({'external': external}, ensure_ascii=False)}")
+        changed._put(f"strategies.{name}", {"external": external})
         changed._read()
         return changed
 
@@ -172,6 +171,12 @@ class Experiment:
         changed._faults = faults
         changed._read()
         return changed
+
+    def _put(self, path: str, value: Any) -> None:
+        """Sets a value. It replaces an earlier one of the same path."""
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        self._set = [change for change in self._set if change.partition("=")[0] != path]
+        self._set.append(f"{path}={text}")
 
     def _words(self, command: str, *more: str) -> list[str]:
         words = ["fleetsim", command, self._path]
@@ -189,9 +194,7 @@ class Experiment:
         permitted: Sequence[int] = (),
         progress: bool | Callable[[int, int], None] = False,
     ) -> _fleetsim.CommandOutput:
-        return _fleetsim.execute(
-            words, self._parts(), sketch=sketch, permitted=list(permitted), report=_reporter(progress)
-        )
+        return _execute(words, self._parts(), sketch=sketch, permitted=permitted, progress=progress)
 
     def check(self) -> Text:
         """Reports whether the experiment is valid, and valid settings that may surprise."""
@@ -278,8 +281,7 @@ class Experiment:
         for name, value in (("limits", limits), ("minimise", minimise), ("search", search)):
             if value is not None:
                 asked = asked._copy()
-                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-                asked._set.append(f"plan.{name}={text}")
+                asked._put(f"plan.{name}", value)
         _fleetsim.described(asked._path, asked._set, asked._seed, None, asked._parts(), plan=True)
         folder = _Folder.temporary()
         more = ["--out", str(folder.path), *_machine(threads, memory, allow_commands)]
@@ -389,9 +391,7 @@ def compare(
             words += [option, str(value)]
     if not causes:
         words += ["--no-causes"]
-    done = _fleetsim.execute(
-        words, _no_parts(), sketch=True, permitted=[_UNDECIDED], report=_reporter(progress)
-    )
+    done = _execute(words, _no_parts(), sketch=True, permitted=[_UNDECIDED], progress=progress)
     comparison = Comparison(done.out, done.record, done.err)
     comparison.has_new_violation = done.code == _UNDECIDED
     return comparison
@@ -410,7 +410,7 @@ def merge(
         words += ["--experiment", str(experiment)]
     if threads is not None:
         words += ["--threads", str(threads)]
-    done = _fleetsim.execute(words, _no_parts(), sketch=False, permitted=[_UNDECIDED])
+    done = _execute(words, _no_parts(), permitted=[_UNDECIDED])
     return Results(_Folder(Path(out), temporary=False), done.err, done.out)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import tempfile
 import weakref
 from pathlib import Path
@@ -15,7 +16,7 @@ from fleetsim._plot import Plots
 from fleetsim._table import Table, _escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 __all__ = ["Answer", "Comparison", "Forecast", "Plan", "Results", "Sensitivity", "Text", "read"]
 
@@ -308,16 +309,40 @@ def read(folder: str | Path) -> Results:
     return Results(_Folder(path, temporary=False))
 
 
-def _reporter(progress: bool | Callable[[int, int], None]) -> Callable[[int, int], None] | None:
-    """The function that shows progress: one of the caller, or a line on stderr."""
-    if callable(progress):
-        return progress
-    return _line if progress else None
+class _Line:
+    """Shows progress on one line of stderr, which is cleared at the end."""
+
+    def __init__(self) -> None:
+        self._shown = 0
+
+    def __call__(self, done: int, wanted: int) -> None:
+        if wanted:
+            self._show(f"{done:,} of {wanted:,} runs")
+
+    def clear(self) -> None:
+        """Removes the line."""
+        if self._shown:
+            self._show("")
+            print("\r", end="", file=sys.stderr, flush=True)
+
+    def _show(self, text: str) -> None:
+        print("\r" + text.ljust(self._shown), end="", file=sys.stderr, flush=True)
+        self._shown = len(text)
 
 
-def _line(done: int, wanted: int) -> None:
-    import sys
-
-    if wanted:
-        ends = "\n" if done >= wanted else "\r"
-        print(f"{done:,} of {wanted:,} runs", end=ends, file=sys.stderr, flush=True)
+def _execute(
+    words: list[str],
+    parts: _fleetsim.GuestParts,
+    *,
+    sketch: bool = False,
+    permitted: Sequence[int] = (),
+    progress: bool | Callable[[int, int], None] = False,
+) -> _fleetsim.CommandOutput:
+    """Runs a command. ``progress``: a function of the finished and all runs, or whether to show a line on stderr."""
+    line = _Line() if progress is True else None
+    report = progress if callable(progress) else line
+    try:
+        return _fleetsim.execute(words, parts, sketch=sketch, permitted=list(permitted), report=report)
+    finally:
+        if line is not None:
+            line.clear()

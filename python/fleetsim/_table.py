@@ -90,9 +90,9 @@ class Table:
         if self._frame is None:
             import pandas as pd
 
-            self._frame = pd.read_csv(
-                io.BytesIO(self._bytes), keep_default_na=False, na_values=[""], float_precision="round_trip"
-            )
+            # From version 3 on, pandas reads numbers exactly without being asked.
+            exact: dict[str, Any] = {} if int(pd.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
+            self._frame = pd.read_csv(io.BytesIO(self._bytes), keep_default_na=False, na_values=[""], **exact)
         return self._frame
 
     @property

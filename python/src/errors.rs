@@ -69,10 +69,12 @@ pub(crate) fn panicked(py: Python<'_>, panic: &(dyn Any + Send)) -> PyErr {
 
 /// Returns an exception as text: its last line, and the lines of the traceback that name a place.
 pub(crate) fn in_words(py: Python<'_>, error: &PyErr) -> String {
+    let value = error.value(py);
+    let _ = value.setattr("__traceback__", error.traceback(py));
     let lines = py
         .import("fleetsim._errors")
         .and_then(|module| module.getattr("in_words"))
-        .and_then(|in_words| in_words.call1((error.value(py),)))
+        .and_then(|in_words| in_words.call1((value,)))
         .and_then(|text| text.extract::<String>());
     lines.unwrap_or_else(|_| error.to_string())
 }

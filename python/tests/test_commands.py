@@ -13,7 +13,7 @@ from conftest import ROOT, run_program, small
 def test_a_plan_is_that_of_the_program(tmp_path: Path) -> None:
     experiment = small(
         strategies={"batches": {"batches": {"size": 4}}},
-        plan={"limits": ["peak_pulls <= 16"], "search": {"strategies.batches.batches.size": [2, 4, 8, 12]}},
+        plan={"limits": ["peak_pulls <= 10"], "search": {"strategies.batches.batches.size": [2, 4, 8, 12]}},
     )
     file = tmp_path / "small.yaml"
     file.write_text(json.dumps(experiment))
@@ -23,12 +23,12 @@ def test_a_plan_is_that_of_the_program(tmp_path: Path) -> None:
     assert plan.record == json.loads((tmp_path / "plan/plan.json").read_text())
     assert plan.best is not None and "8" in plan.best
     assert plan.plot.names and plan.plot.all()[0].svg.startswith("<svg")
-    tighter = fs.load(file).plan(limits=["peak_pulls <= 4"])
+    tighter = fs.load(file).plan(limits=["peak_pulls <= 3"])
     assert tighter.best is not None and "2" in tighter.best
 
 
 def test_a_limit_on_the_registry_can_be_planned_for() -> None:
-    experiment = fs.load(ROOT / "experiments/01-max-unavailable").set("clusters", 40)
+    experiment = fs.load(ROOT / "experiments/06-max-unavailable-sweep").set("clusters", 40)
     plan = experiment.plan(limits=["registry.egress_p99 < 8 Gbit/s"], replicates=5, causes=False)
     assert "egress" in plan.text and plan.questions
 

@@ -45,7 +45,7 @@ def test_types_are_those_of_the_columns(results: fs.Results) -> None:
 
 def test_a_table_behaves_like_its_frame(results: fs.Results) -> None:
     peaks = results.summary[results.summary["measure"] == "peak_pulls"].set_index("variant")["median"]
-    assert peaks["all"] == 24 and peaks["batches"] == 8
+    assert peaks["all"] == 12 and peaks["batches"] == 4
     assert isinstance(results.summary.head(), pd.DataFrame)
     with pytest.raises(fs.FleetsimError, match="no table 'draws'; they have"):
         results.table("draws")

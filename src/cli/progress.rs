@@ -77,7 +77,9 @@ pub(super) fn bar(bar: ProgressBar, template: &str) -> ProgressBar {
     let bar = bar
         .with_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
     show(&bar);
-    if let Some(host) = CommandHost::current() {
+    if let Some(host) = CommandHost::current()
+        && bar.length().is_some()
+    {
         let shown = bar.clone();
         host.follow(Box::new(move || HostProgress {
             done: shown.position(),

@@ -314,6 +314,7 @@ fn reported(
             });
         }
         _ if reproduce => output::err(&format!("{place}: reproduced byte for byte\n")),
+        _ if CommandHost::is_sketch_on_thread() => output::err(notes),
         published => output::err(&format!("{notes}{}", place_of(target, &published))),
     }
     Ok(!reproduce)

@@ -41,6 +41,16 @@ pub(super) enum Purpose {
     Plan,
 }
 
+impl Purpose {
+    /// Returns the sections of the file that arguments cannot set. A search may have limits of its own.
+    const fn refused_sections(self) -> &'static [&'static str] {
+        match self {
+            Self::Run => &["sweep", "plan"],
+            Self::Plan => &["sweep"],
+        }
+    }
+}
+
 /// An experiment that is being read and checked.
 #[derive(Clone, Debug)]
 pub(super) struct Loader {
@@ -127,6 +137,7 @@ impl ExperimentSource {
         name: &str,
         path: &FsPath,
         overrides: &Overrides,
+        purpose: Purpose,
     ) -> OrProblem<Self> {
         if let Some(text) = &overrides.guests.text {
             files.bring(name, path, text);
@@ -155,7 +166,7 @@ impl ExperimentSource {
         }
         let file_ends = source.text.len();
         let source = set::with_arguments(&source, &overrides.set);
-        let set = match set::values(&source, file_ends) {
+        let set = match set::values(&source, file_ends, purpose.refused_sections()) {
             Ok(values) => values.into_iter().map(Arc::new).collect(),
             Err(problem) => return Err(Box::new(problem.of_argument(&source, file_ends))),
         };
@@ -178,7 +189,7 @@ impl Loader {
     ) -> Result<Self, LoadError> {
         let shown = file_path.display().to_string();
         let folder = files.folder().to_owned();
-        let file = ExperimentSource::read(&mut files, name, file_path, overrides)
+        let file = ExperimentSource::read(&mut files, name, file_path, overrides, purpose)
             .map_err(|problem| LoadError::new(vec![*problem], &shown))?;
         let ExperimentSource {
             source,

@@ -36,11 +36,16 @@ pub(super) fn with_arguments(file: &Arc<Source>, arguments: &[String]) -> Arc<So
     Arc::new(file.with_text(text))
 }
 
-/// Returns the values of the arguments that follow the first `begin` bytes of a source.
+/// Returns the values of the arguments that follow the first `begin` bytes of a source. Sections of the file in
+/// `refused` cannot be set.
 ///
 /// # Errors
 /// Returns the problem with the first argument that is not a valid setting.
-pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetValue>> {
+pub(super) fn values(
+    source: &Arc<Source>,
+    begin: usize,
+    refused: &[&str],
+) -> OrProblem<Vec<SetValue>> {
     let mut values: Vec<SetValue> = Vec::new();
     let mut start = begin + 1;
     let Some(arguments) = source.text.get(start..) else {
@@ -50,7 +55,8 @@ pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetVal
         let (key, value) = line.split_once('=').unwrap_or((line, ""));
         let key_at = start..start + key.len();
         let value_at = (key_at.end + 1).min(start + line.len())..start + line.len();
-        match path_and_value(key, value, &values) {
+        let read = path_and_value(key, value, &values);
+        match read.and_then(|read| permitted(read, refused)) {
             Ok((path, node)) => values.push(SetValue {
                 path,
                 key_at,
@@ -66,6 +72,16 @@ pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetVal
     Ok(values)
 }
 
+/// Returns a value, unless it is in a section of the file that cannot be set.
+fn permitted(read: (Path, Node), refused: &[&str]) -> Result<(Path, Node), String> {
+    match read.0.0.as_slice() {
+        [Step::Key(top), ..] if refused.contains(&top.as_str()) => {
+            Err(format!("`{top}` cannot be set here: write it in the file"))
+        }
+        _ => Ok(read),
+    }
+}
+
 /// Returns the path and the value of an argument that follows others.
 ///
 /// # Errors
@@ -75,11 +91,6 @@ fn path_and_value(key: &str, value: &str, others: &[SetValue]) -> Result<(Path, 
         return Err("`--set` must have a path, `=` and a value".to_owned());
     }
     let path = Path::parse(key)?;
-    if let [Step::Key(top), ..] = path.0.as_slice()
-        && ["sweep", "plan"].contains(&top.as_str())
-    {
-        return Err(format!("`{top}` cannot be set here: write it in the file"));
-    }
     if let Some(other) = others.iter().find(|other| other.path.overlaps(&path)) {
         let other = &other.path;
         return Err(format!("`{other}` is also set: keep one of the two"));

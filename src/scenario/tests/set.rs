@@ -207,3 +207,26 @@ fn an_experiment_is_read_again_from_its_files_and_no_others() {
         "{error}"
     );
 }
+
+#[test]
+fn only_a_search_may_have_limits_of_its_own() {
+    let limits = "plan.limits=[peak_pulls < 7]";
+    assert_eq!(
+        refused(&[limits]),
+        [
+            "--set:1:1: plan.limits: `plan` cannot be set here: write it in the file (help: write e.g. `--set \
+          registry.egress=unlimited` or `--set fleet[0].downlink=\"20 Mbit/s\"`)"
+        ]
+    );
+    let folder = folder();
+    let file = folder.path().join("experiment.yaml");
+    fs::write(&file, SKETCH).expect("written");
+    let overrides = Overrides {
+        set: vec![limits.to_owned(), "plan.search={registry.egress: [1 Gbit/s, 2 Gbit/s]}".to_owned()],
+        ..Overrides::default()
+    };
+    let planned = load_plan(&file, &overrides).unwrap_or_else(|error| panic!("{error}"));
+    let plan = planned.plan.expect("a search has a plan");
+    let texts: Vec<String> = plan.limits.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["peak_pulls < 7"]);
+}
