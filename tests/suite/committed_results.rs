@@ -31,7 +31,7 @@ use fleetsim::study::run_counts;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::common::{contents, loaded, not_tested, root};
+use super::common::{contents, experiment_folders, folders_in, loaded, not_tested, root};
 
 /// The results folder that is committed in full.
 const EXAMPLE: &str = "03-documented-or-shipped";
@@ -56,24 +56,18 @@ const FEWEST_TABLES: usize = 65;
 /// Maximum number of omitted variants: the one in [`FOR_CI`], and four whose schedulers are Go programs.
 const MOST_SKIPPED: usize = 5;
 
-/// Every experiment with its results folder.
+/// Every experiment with its results folder, which has the same path below `results`.
 fn experiments() -> Vec<(PathBuf, PathBuf)> {
     let root = root();
-    let mut folders: Vec<PathBuf> = fs::read_dir(root.join("experiments"))
-        .expect("the experiments")
-        .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.join("experiment.yaml").exists())
-        .collect();
-    folders.sort();
-    assert!(!folders.is_empty(), "there are experiments");
-    let results = |folder: &PathBuf| {
-        root.join("results")
-            .join(folder.file_name().expect("a folder has a name"))
-    };
-    folders
-        .iter()
-        .map(|folder| (folder.clone(), results(folder)))
-        .collect()
+    let mut found = Vec::new();
+    for folder in experiment_folders() {
+        let path = folder
+            .strip_prefix(root.join("experiments"))
+            .expect("it is below the experiments");
+        let results = root.join("results").join(path);
+        found.push((folder, results));
+    }
+    found
 }
 
 /// The folder of an experiment's plan, given its results folder.
@@ -428,13 +422,21 @@ fn check_plan(folder: &Path, results: &Path) {
     );
 }
 
-/// The folders of results, except measurements, which differ from machine to machine.
+/// The folders of results, except measurements, which differ from machine to machine. A folder without a provenance
+/// has those of several experiments.
 fn of_runs() -> Vec<PathBuf> {
-    let entries = fs::read_dir(root().join("results")).expect("the results");
-    let folders = entries.map(|entry| entry.expect("an entry").path());
-    folders
-        .filter(|folder| !folder.ends_with("performance") && !folder.ends_with("lab"))
-        .collect()
+    let mut found = Vec::new();
+    for folder in folders_in(&root().join("results")) {
+        if folder.ends_with("performance") || folder.ends_with("lab") {
+            continue;
+        }
+        if folder.join("provenance.json").exists() {
+            found.push(folder);
+        } else {
+            found.extend(folders_in(&folder));
+        }
+    }
+    found
 }
 
 #[test]

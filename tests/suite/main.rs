@@ -39,6 +39,7 @@ mod forged_runs;
 mod golden_answers;
 mod image_manifests;
 mod imports;
+mod incidents;
 mod init;
 mod interrupted_plans;
 mod interrupted_studies;
