@@ -7,9 +7,10 @@
 //!
 //! Results of an older format are compared in the columns that they have, and the critical path as one sum.
 //!
-//! Left out: `workloads.csv`, time series, constants and draws of the other runs, and sensitivity analyses. `fleetsim reproduce
-//! results/[0-9]*` compares every file of every run. After a change of the model: `cargo run --release -- run
-//! experiments/<name>`, and `plan` for those that have a folder `results/<name>-plan`.
+//! Left out: `workloads.csv`, time series, constants and draws of the other runs, and sensitivity analyses. `fleetsim
+//! reproduce results/[0-9]*` compares every file of every run. After a change of the model: `cargo run --release -- run
+//! experiments/<name>`, and `plan` for those that have a folder `results/<name>-plan`. Those below
+//! experiments/12-incidents need `--out results/12-incidents/<name>`.
 //!
 //! The answers of a plan are decided again from the runs in its folder, and must be equal to the committed ones byte
 //! for byte.
