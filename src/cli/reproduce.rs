@@ -1,8 +1,11 @@
 //! `fleetsim reproduce`: runs experiments and calibrations again and compares every file with existing results.
 //!
+//! A folder without results of its own stands for the results in its folders.
+//!
 //! Results often lack their large files, but `provenance.json` still contains the checksums. Missing files are added
 //! if all others are byte for byte identical. Otherwise nothing changes, and the differing files are listed.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -20,8 +23,12 @@ pub(super) struct ReproduceArgs {
 }
 
 pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
-    let mut different = 0;
+    let mut folders = Vec::new();
     for folder in &args.results {
+        folders.extend(results_in(folder));
+    }
+    let mut different = 0;
+    for folder in &folders {
         match run_again(folder, &args.again) {
             Err(failure @ Failure::Different { .. }) => {
                 failure.print();
@@ -30,13 +37,35 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             other => other?,
         }
     }
-    let count = args.results.len();
+    let count = folders.len();
     if different == 0 {
         return Ok(());
     }
     Err(Failure::Machine(format!(
         "{different} of {count} results were not reproduced; they were left unchanged"
     )))
+}
+
+/// The results in a folder: itself, or its folders with a provenance if it has none and they do.
+fn results_in(folder: &Path) -> Vec<PathBuf> {
+    let mut below = Vec::new();
+    if !has_provenance(folder)
+        && let Ok(entries) = fs::read_dir(folder)
+    {
+        for entry in entries.flatten() {
+            below.push(entry.path());
+        }
+        below.retain(|path| has_provenance(path));
+        below.sort();
+    }
+    if below.is_empty() {
+        below.push(folder.to_owned());
+    }
+    below
+}
+
+fn has_provenance(folder: &Path) -> bool {
+    folder.join("provenance.json").exists()
 }
 
 /// Runs the command that produced the results in `folder`. `again` contains the number of threads and the permission.

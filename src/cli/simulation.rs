@@ -389,8 +389,9 @@ fn digest(input: &InputFile) -> FileDigest {
     }
 }
 
-/// Returns the command that reproduces the results. It names the experiment by its folder (below `experiments` if it
-/// is there) or by its file, so results do not depend on where the experiment is or how it was named.
+/// Returns the command that reproduces the results. It names the experiment by its folder (below `experiments`, or a
+/// folder in it, if it is there) or by its file, so results do not depend on where the experiment is or how it was
+/// named.
 fn reproduce(
     command: &str,
     args: &ExperimentArgs,
@@ -406,14 +407,24 @@ fn reproduce(
     } else {
         &path
     };
-    let folder = match path.parent() {
-        Some(parent) if name_of(parent) == "experiments" => "experiments/",
-        _ => "",
-    };
-    let place = format!("{folder}{}", name_of(path));
+    let place = format!("{}{}", folder_below_experiments(path), name_of(path));
     let permission = starts_commands.then(|| format!("--{ALLOW_COMMANDS}"));
     let options = recorded.iter().chain(&permission).map(String::as_str);
     quoted(["fleetsim", command, &place].into_iter().chain(options))
+}
+
+/// Returns the folder of an experiment from `experiments` on, with a slash at its end. Empty: it is not below
+/// `experiments`, or deeper than in a folder of it.
+fn folder_below_experiments(path: &Path) -> String {
+    let parent = path.parent().unwrap_or(path);
+    let above = parent.parent().unwrap_or(parent);
+    if name_of(parent) == "experiments" {
+        return "experiments/".to_owned();
+    }
+    if name_of(above) == "experiments" {
+        return format!("experiments/{}/", name_of(parent));
+    }
+    String::new()
 }
 
 fn name_of(path: &Path) -> String {

@@ -7,9 +7,10 @@
 //!
 //! Results of an older format are compared in the columns that they have, and the critical path as one sum.
 //!
-//! Left out: time series, constants and draws of the other runs, and sensitivity analyses. `fleetsim reproduce
-//! results/[0-9]*` compares every file of every run. After a change of the model: `cargo run --release -- run
-//! experiments/<name>`, and `plan` for those that have a folder `results/<name>-plan`.
+//! Left out: `workloads.csv`, time series, constants and draws of the other runs, and sensitivity analyses. `fleetsim
+//! reproduce results/[0-9]*` compares every file of every run. After a change of the model: `cargo run --release -- run
+//! experiments/<name>`, and `plan` for those that have a folder `results/<name>-plan`. Those below
+//! experiments/12-incidents need `--out results/12-incidents/<name>`.
 //!
 //! The answers of a plan are decided again from the runs in its folder, and must be equal to the committed ones byte
 //! for byte.
@@ -31,7 +32,7 @@ use fleetsim::study::run_counts;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::common::{contents, loaded, not_tested, root};
+use super::common::{contents, experiment_folders, folders_in, loaded, not_tested, root};
 
 /// The results folder that is committed in full.
 const EXAMPLE: &str = "03-documented-or-shipped";
@@ -47,33 +48,27 @@ const FOR_CI: (&str, &str) = (
 
 /// Minimum number of compared runs, without those that need much time or Go: one of every variant, and all of one
 /// folder.
-const FEWEST_RUNS: usize = 220;
+const FEWEST_RUNS: usize = 269;
 
 /// Minimum number of compared tables, without those that depend on omitted variants. `registries.csv` of the folder
 /// with all runs is not among them, because it has an older format.
-const FEWEST_TABLES: usize = 65;
+const FEWEST_TABLES: usize = 149;
 
 /// Maximum number of omitted variants: the one in [`FOR_CI`], and four whose schedulers are Go programs.
 const MOST_SKIPPED: usize = 5;
 
-/// Every experiment with its results folder.
+/// Every experiment with its results folder, which has the same path below `results`.
 fn experiments() -> Vec<(PathBuf, PathBuf)> {
     let root = root();
-    let mut folders: Vec<PathBuf> = fs::read_dir(root.join("experiments"))
-        .expect("the experiments")
-        .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.join("experiment.yaml").exists())
-        .collect();
-    folders.sort();
-    assert!(!folders.is_empty(), "there are experiments");
-    let results = |folder: &PathBuf| {
-        root.join("results")
-            .join(folder.file_name().expect("a folder has a name"))
-    };
-    folders
-        .iter()
-        .map(|folder| (folder.clone(), results(folder)))
-        .collect()
+    let mut found = Vec::new();
+    for folder in experiment_folders() {
+        let path = folder
+            .strip_prefix(root.join("experiments"))
+            .expect("it is below the experiments");
+        let results = root.join("results").join(path);
+        found.push((folder, results));
+    }
+    found
 }
 
 /// The folder of an experiment's plan, given its results folder.
@@ -321,7 +316,7 @@ fn compare(folder: &Path, results: &Path) -> Compared {
             // The rows of results in an older format were compared above.
             "runs.csv" | "summary.csv" => format == SCHEMA_VERSION,
             "clusters.csv" | "passes.csv" | "statuses.csv" => compared.skipped == 0,
-            "registries.csv" => is_whole && format == SCHEMA_VERSION,
+            "registries.csv" | "workloads.csv" => is_whole && format == SCHEMA_VERSION,
             "timeline.csv" => is_whole,
             _ => panic!("{name}: say from which runs it follows"),
         };
@@ -428,13 +423,21 @@ fn check_plan(folder: &Path, results: &Path) {
     );
 }
 
-/// The folders of results, except measurements, which differ from machine to machine.
+/// The folders of results, except measurements, which differ from machine to machine. A folder without a provenance
+/// has those of several experiments.
 fn of_runs() -> Vec<PathBuf> {
-    let entries = fs::read_dir(root().join("results")).expect("the results");
-    let folders = entries.map(|entry| entry.expect("an entry").path());
-    folders
-        .filter(|folder| !folder.ends_with("performance") && !folder.ends_with("lab"))
-        .collect()
+    let mut found = Vec::new();
+    for folder in folders_in(&root().join("results")) {
+        if folder.ends_with("performance") || folder.ends_with("lab") {
+            continue;
+        }
+        if folder.join("provenance.json").exists() {
+            found.push(folder);
+        } else {
+            found.extend(folders_in(&folder));
+        }
+    }
+    found
 }
 
 #[test]

@@ -16,6 +16,32 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The folders in a folder, sorted.
+pub(crate) fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            folders.push(path);
+        }
+    }
+    folders.sort();
+    folders
+}
+
+/// The folders of all experiments, also of those that are together in one folder.
+pub(crate) fn experiment_folders() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in folders_in(&root().join("experiments")) {
+        let mut candidates = folders_in(&folder);
+        candidates.push(folder);
+        candidates.retain(|path| path.join("experiment.yaml").exists());
+        found.append(&mut candidates);
+    }
+    assert!(!found.is_empty(), "there are experiments");
+    found
+}
+
 /// Creates a temporary folder with the given files: name and text.
 pub(crate) fn folder_with(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -40,6 +40,7 @@ mod forged_runs;
 mod golden_answers;
 mod image_manifests;
 mod imports;
+mod incidents;
 mod init;
 mod interrupted_plans;
 mod interrupted_studies;

@@ -4,11 +4,9 @@
 //! Compared are the median completion times of the committed results. An end that the draws do not reach before the
 //! horizon bounds nothing.
 
-use std::fs;
-
 use serde::Deserialize;
 
-use super::common::root;
+use super::common::{folders_in, root};
 
 /// The columns of `uncertainty.csv` that are compared.
 #[derive(Deserialize)]
@@ -28,14 +26,16 @@ impl UncertaintyColumns {
 }
 
 /// The minimum number of compared variants.
-const FEWEST: usize = 50;
+const FEWEST: usize = 90;
 
 #[test]
 fn no_experiment_has_a_value_at_the_defaults_outside_of_its_total_interval() {
     let mut outside = Vec::new();
     let mut compared = 0;
-    for folder in fs::read_dir(root().join("results")).expect("the results") {
-        let path = folder.expect("an entry").path().join("uncertainty.csv");
+    let mut folders = folders_in(&root().join("results"));
+    folders.extend(folders_in(&root().join("results/12-incidents")));
+    for folder in folders {
+        let path = folder.join("uncertainty.csv");
         let Ok(mut reader) = csv::Reader::from_path(&path) else {
             continue;
         };

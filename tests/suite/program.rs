@@ -214,6 +214,29 @@ fn set_values_are_recorded_and_used_to_reproduce_results() {
 }
 
 #[test]
+fn reproduce_finds_experiments_that_are_together_in_a_folder() {
+    let folder = folder_with(&[]);
+    fs::create_dir_all(folder.path().join("experiments/incidents")).expect("made");
+    let place = "experiments/incidents/small";
+    fs::rename(experiment().keep(), folder.path().join(place)).expect("moved");
+    fleetsim(folder.path())
+        .args(["run", place, "--out", "results/incidents/small"])
+        .assert()
+        .success();
+    let results = folder.path().join("results/incidents/small");
+    let provenance = Provenance::of_results(&results).expect("readable");
+    assert_eq!(provenance.command, format!("fleetsim run {place}"));
+    let output = fleetsim(folder.path())
+        .args(["reproduce", "results/incidents"])
+        .output()
+        .expect("run");
+    assert_eq!(
+        text(&output.stderr),
+        "results/incidents/small: reproduced byte for byte\n"
+    );
+}
+
+#[test]
 fn reproduce_adds_missing_files_and_lists_those_that_differ() {
     let folder = folder_with(&[]);
     fs::create_dir(folder.path().join("experiments")).expect("made");

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use fleetsim::scenario::Experiment;
 
-use super::common::{contents, fleetsim, folder_with, loaded, root, text};
+use super::common::{
+    contents, experiment_folders, fleetsim, folder_with, folders_in, loaded, root, text,
+};
 
 const SECRET: &str = "s3cr3t";
 
@@ -274,17 +276,11 @@ fn an_imported_experiment_contains_no_secrets() {
 /// The list of fields that are copied contains everything that our experiments need.
 #[test]
 fn the_copies_of_all_experiments_have_the_same_rollout() {
-    let folders = ["experiments", "examples"]
-        .map(|folder| fs::read_dir(root().join(folder)).expect("a folder"));
+    let mut folders = experiment_folders();
+    folders.extend(folders_in(&root().join("examples")));
+    folders.retain(|folder| folder.join("experiment.yaml").exists());
     let mut compared = 0;
-    for folder in folders
-        .into_iter()
-        .flatten()
-        .map(|entry| entry.expect("an entry").path())
-    {
-        if !folder.join("experiment.yaml").exists() {
-            continue;
-        }
+    for folder in folders {
         let original = loaded(&folder);
         // The name of an experiment may come from its folder.
         let home = tempfile::tempdir().expect("a folder");
@@ -323,5 +319,5 @@ fn the_copies_of_all_experiments_have_the_same_rollout() {
         );
         compared += 1;
     }
-    assert!(compared >= 8, "{compared}");
+    assert!(compared >= 20, "{compared}");
 }

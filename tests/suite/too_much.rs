@@ -10,7 +10,7 @@ use fleetsim::scenario::{Overrides, load};
 use fleetsim::study::{MOST_MEMORY, MemoryEstimate};
 use serde_json::json;
 
-use super::common::{fleetsim, folder_with, root, text};
+use super::common::{experiment_folders, fleetsim, folder_with, text};
 
 /// An experiment whose fleet, release and other parts a case replaces.
 fn bomb(fleet: &str, release: &str, more: &str) -> String {
@@ -331,19 +331,16 @@ fn the_limit_can_be_changed_and_fewer_concurrent_runs_stay_below_it() {
 
 #[test]
 fn the_experiments_of_this_repository_and_a_million_clusters_are_below_the_limit() {
-    for entry in fs::read_dir(root().join("experiments")).expect("a folder") {
-        let folder = entry.expect("an entry").path();
-        if folder.join("experiment.yaml").exists() {
-            let experiment = load(&folder, &Overrides::default()).expect("valid");
-            let estimate = MemoryEstimate::of_study(&experiment, 1);
-            // On two cores, the command succeeds without a note.
-            assert!(
-                estimate.with(2) < MOST_MEMORY,
-                "{}: {}",
-                folder.display(),
-                estimate.with(2)
-            );
-        }
+    for folder in experiment_folders() {
+        let experiment = load(&folder, &Overrides::default()).expect("valid");
+        let estimate = MemoryEstimate::of_study(&experiment, 1);
+        // On two cores, the command succeeds without a note.
+        assert!(
+            estimate.with(2) < MOST_MEMORY,
+            "{}: {}",
+            folder.display(),
+            estimate.with(2)
+        );
     }
     for strategy in [
         "allAtOnce: {}",
