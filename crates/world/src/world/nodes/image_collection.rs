@@ -29,8 +29,8 @@ use crate::world::World;
 use crate::world::clusters::spec::WorkloadKind;
 use crate::world::event::{Event, Queue, SpaceEvent};
 use crate::world::ids::{ClusterId, NodeId};
+use crate::world::nodes::disk_space::DiskSpace;
 use crate::world::nodes::node::NodeState;
-use crate::world::nodes::space::DiskSpace;
 use crate::world::nodes::spec::CollectionSpec;
 use fleetsim_units::{SimDuration, SimTime};
 
