@@ -11,7 +11,7 @@
 //! `BATCH_MAX_DURATION`).
 //!
 //! All nodes that a cluster may ever have are created before the run, because links do not come and go. Those that
-//! have not joined are outside of [`ClusterState::nodes`], so nothing else of the world sees them. Only a swarm of
+//! have not joined are outside of `ClusterState::nodes`, so nothing else of the world sees them. Only a swarm of
 //! peers has as many members as nodes may join.
 //!
 //! Left out: nodes that are removed again, several kinds of nodes in one cluster, requests that a cloud cannot meet,
@@ -23,7 +23,6 @@
 use crate::engine::Reservations;
 use crate::world::World;
 use crate::world::clusters::autoscaling_spec::AutoscalingSpec;
-use crate::world::clusters::cluster::ClusterState;
 use crate::world::clusters::spec::WorkloadKind;
 use crate::world::event::{Event, Queue, ScalingEvent};
 use crate::world::ids::{ClusterId, NodeId};
@@ -73,20 +72,22 @@ impl AutoscalingSpec {
     }
 }
 
-impl ClusterState {
-    /// Returns how many nodes the autoscaler requests for the pods that wait.
-    fn missing_nodes(&self, spec: &AutoscalingSpec) -> u32 {
-        let requested = self.autoscaling.as_ref().map_or(0, |state| state.requested);
-        let wanted = spec.nodes_for(self.unbound.len() as u64);
-        let most = spec.max_nodes - self.nodes.len() as u32;
-        wanted.min(most).saturating_sub(requested)
-    }
-}
-
 impl<'s> World<'s> {
     fn autoscaling_spec(&self, cluster: ClusterId) -> Option<&'s AutoscalingSpec> {
         let spec: &'s WorldSpec = self.spec;
         spec.clusters[cluster.index()].autoscaling.as_ref()
+    }
+
+    /// Returns how many nodes the autoscaler requests for the pods that wait.
+    fn missing_nodes(&self, cluster: ClusterId, spec: &AutoscalingSpec) -> u32 {
+        let state = &self.clusters[cluster.index()];
+        let requested = state
+            .autoscaling
+            .as_ref()
+            .map_or(0, |scaling| scaling.requested);
+        let wanted = spec.nodes_for(state.unbound.len() as u64);
+        let most = spec.max_nodes - state.nodes.len() as u32;
+        wanted.min(most).saturating_sub(requested)
     }
 
     /// Adds the nodes that the pods of all Deployments need to a cluster that has run them for long.
@@ -105,8 +106,8 @@ impl<'s> World<'s> {
         let Some(spec) = self.autoscaling_spec(cluster) else {
             return;
         };
+        let is_needed = self.missing_nodes(cluster, spec) > 0;
         let state = &mut self.clusters[cluster.index()];
-        let is_needed = state.missing_nodes(spec) > 0;
         let key = state.key;
         let Some(scaling) = &mut state.autoscaling else {
             return;
@@ -139,8 +140,8 @@ impl<'s> World<'s> {
             return;
         };
         let now = queue.now();
+        let missing = self.missing_nodes(cluster, spec);
         let state = &mut self.clusters[cluster.index()];
-        let missing = state.missing_nodes(spec);
         let key = state.key;
         let Some(scaling) = &mut state.autoscaling else {
             return;

@@ -59,8 +59,8 @@ impl World<'_> {
         state.least_loaded_of(nodes, &has_room, &self.nodes, &self.pods)
     }
 
-    /// Returns whether the pods of a cluster's previous revision fit only if every workload begins on the node after the
-    /// last one of the workload before it.
+    /// Returns whether the pods of a cluster's previous revision fit only if every workload begins on the node after
+    /// the last one of the workload before it.
     pub(super) fn settles_in_turn(&self, cluster: ClusterId) -> bool {
         let Some(spec) = &self.spec.clusters[cluster.index()].autoscaling else {
             return false;

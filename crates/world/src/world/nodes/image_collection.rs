@@ -20,8 +20,8 @@
 //!
 //! Left out: pods that the eviction manager ends if removing images frees too little, `nodefs.available` (10%, which
 //! the 15% of `imagefs.available` precede on one disk), soft thresholds, `imageMaximumGCAge`, the time to remove
-//! images, pods that reach a node just before it has pressure, and the seconds until the scheduler knows. The age of an image
-//! counts from its pull, and not from when the kubelet first sees it, up to 5 minutes later.
+//! images, pods that reach a node just before it has pressure, and the seconds until the scheduler knows. The age of
+//! an image counts from its pull, and not from when the kubelet first sees it, up to 5 minutes later.
 //!
 //! How we know: the tests of `nodes/space_tests.rs` compute every time by hand.
 
@@ -29,8 +29,8 @@ use crate::world::World;
 use crate::world::clusters::spec::WorkloadKind;
 use crate::world::event::{Event, Queue, SpaceEvent};
 use crate::world::ids::{ClusterId, NodeId};
+use crate::world::nodes::disk_space::DiskSpace;
 use crate::world::nodes::node::NodeState;
-use crate::world::nodes::space::DiskSpace;
 use crate::world::nodes::spec::CollectionSpec;
 use fleetsim_units::{SimDuration, SimTime};
 

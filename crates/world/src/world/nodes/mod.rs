@@ -8,7 +8,7 @@
 //! | `pull_wait` | why pulls wait while nothing of them moves |
 //! | `order` | pulls that real machines carry out |
 //! | `collector` | the deletion of a failed pull's leftovers |
-//! | `space` | the space on a disk, and pulls that do not fit |
+//! | `space`, `disk_space` | the space on a disk, and pulls that do not fit |
 //! | `image_collection` | images that the kubelet removes, and nodes whose disks are nearly full |
 //! | `unpack`, `disk` | unpacking layers, and the disk to which they are written |
 //! | `runtime` | requests of a pull, retries, and pulls that stall |
@@ -17,6 +17,7 @@
 pub(super) mod catalog;
 mod collector;
 pub(super) mod disk;
+pub(super) mod disk_space;
 mod image_collection;
 pub(super) mod node;
 pub(super) mod order;

@@ -14,7 +14,6 @@
 //! Left out: a second disk for images, logs and volumes that grow during a rollout, inodes, blocks that the file
 //! system reserves for root, and the time for which unpacking writes in vain.
 
-use crate::engine::{EntityKey, Streams};
 use crate::world::World;
 use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::ids::{NodeId, PodId, PullId};
@@ -22,83 +21,8 @@ use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::node::{Blob, Chain, NodeContent, NodeState};
 use crate::world::nodes::pull::Pull;
 use crate::world::nodes::pull_progress::Fetch;
-use crate::world::nodes::spec::{DiskSpec, NodeSpec};
-use crate::world::quantity::DurationModel;
-use fleetsim_units::{SimDuration, SimTime};
-
-/// How an image of the release is used on a node.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ImageUse {
-    /// Number of pods on the node that run the image or wait for it.
-    pub(super) pods: u32,
-    /// When the image was pulled. `None`: long before the run.
-    pub(super) pulled: Option<SimTime>,
-    /// When the last of its pods was gone.
-    pub(super) last_used: SimTime,
-}
-
-/// The space on a disk of limited size.
-#[derive(Debug)]
-pub(crate) struct DiskSpace {
-    /// Size of the disk, in bytes.
-    pub(super) size: u64,
-    /// Bytes that are never freed.
-    pub(super) used: u64,
-    /// Bytes of unused images of other releases.
-    pub(super) unused: u64,
-    /// The use of each image of the release.
-    pub(super) images: Vec<ImageUse>,
-    /// The first time at which the kubelet looks at the available space, and at which it collects images.
-    pub(super) first_look: SimTime,
-    pub(super) first_collection: SimTime,
-    /// Whether a look, and a collection, is scheduled.
-    pub(super) will_look: bool,
-    pub(super) will_collect: bool,
-    /// Whether too little space was available at the last look, and remained so.
-    pub(super) is_short: bool,
-    /// The time until which the node takes no pods at least, if its disk was nearly full.
-    pub(super) pressed_until: Option<SimTime>,
-}
-
-impl DiskSpace {
-    /// Creates the space of a node with the key `node`. `None`: its disk has no limit.
-    pub(crate) fn draw(
-        spec: Option<&DiskSpec>,
-        streams: &Streams,
-        node: EntityKey,
-        images: usize,
-    ) -> Option<Self> {
-        let spec = spec?;
-        let size = spec.size?;
-        let collection = &spec.collection;
-        let phase = |period: SimDuration, purpose| {
-            let within = DurationModel::Uniform {
-                min: SimDuration::ZERO,
-                max: period,
-            };
-            SimTime::ZERO + within.draw(streams, node, purpose, 0)
-        };
-        Some(Self {
-            size: size.get(),
-            used: spec.used.draw(streams, node, "used space", 0).get(),
-            unused: spec
-                .unused_images
-                .draw(streams, node, "unused images", 0)
-                .get(),
-            images: vec![ImageUse::default(); images],
-            first_look: phase(collection.monitoring_interval, "first look at the disk"),
-            first_collection: phase(collection.image_gc_period, "first image collection"),
-            will_look: false,
-            will_collect: false,
-            is_short: false,
-            pressed_until: None,
-        })
-    }
-
-    fn use_of(&mut self, image: ImageRef) -> &mut ImageUse {
-        &mut self.images[usize::from(image.0)]
-    }
-}
+use crate::world::nodes::spec::NodeSpec;
+use fleetsim_units::SimTime;
 
 /// The size of each blob and of each chain of layers, in bytes.
 #[derive(Clone, Debug, Default)]
