@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Comparison", "Forecast", "Plan", "Results", "Sensitivity", "Text", "read"]
 
 _WIDTH = 100
+#: How a notebook lays the parts of an answer out: each beside its name.
+_STYLE = """<style>
+.fleetsim-answer dl { margin: 0.3em 0 }
+.fleetsim-answer dl > div { display: flex; gap: 0.8em }
+.fleetsim-answer dt { flex: 0 0 4em; opacity: 0.65 }
+.fleetsim-answer dd { margin: 0 }
+</style>
+"""
 
 
 class Text:
@@ -55,7 +63,7 @@ class Answer(Text):
         return record
 
     def _repr_html_(self) -> str:
-        return self._html
+        return _STYLE + self._html
 
 
 class _Folder:

@@ -28,9 +28,15 @@ def test_a_plan_is_that_of_the_program(tmp_path: Path) -> None:
 
 
 def test_a_limit_on_the_registry_can_be_planned_for() -> None:
-    experiment = fs.load(ROOT / "experiments/06-max-unavailable-sweep").set("clusters", 40)
-    plan = experiment.plan(limits=["registry.egress_p99 < 8 Gbit/s"], replicates=5, causes=False)
-    assert "egress" in plan.text and plan.questions
+    experiment = small(
+        strategies={"batches": {"batches": {"size": 4}}},
+        sweep={"strategies.batches.batches.size": [2, 4, 12]},
+    )
+    of_dictionary = fs.Experiment(experiment)
+    # Twelve links of 50 Mbit/s exceed 300 Mbit/s, and four do not.
+    plan = of_dictionary.plan(limits=["registry.egress_p99 < 300 Mbit/s"], causes=False)
+    assert plan.best is not None and "4" in plan.best, plan.text
+    assert of_dictionary.plan(limits=["registry.egress_p99 < 8 Gbit/s"], causes=False).best == "batches size=12"
 
 
 def test_a_sensitivity_analysis_has_its_record_and_tables() -> None:

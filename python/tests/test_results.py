@@ -73,7 +73,7 @@ def test_the_capsules_release_their_columns_once(results: fs.Results) -> None:
 def test_the_answer_is_that_of_the_program(results: fs.Results) -> None:
     assert "all" in str(results.answer) and str(results.answer) == results._text
     html = results.answer._repr_html_()
-    assert html.startswith("<div") and 'class="verdict"' in html and "<script" not in html
+    assert '<div class="fleetsim-answer">' in html and 'class="verdict"' in html and "<script" not in html
     variants = {variant["variant"] for variant in results.answer.json["variants"]}
     assert variants == {"all", "batches"}
     assert results.limits_met

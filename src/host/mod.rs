@@ -3,8 +3,8 @@
 //!
 //! The `fleetsim` program writes to its terminal, and a signal ends it. In another program, such as a Python
 //! interpreter, a command must write into memory, end when it is asked to, and leave the process alone. That program
-//! enters a [`CommandHost`] on a thread ([`CommandHost::during`]); every command on this thread then belongs to it. Threads that a
-//! command starts adopt the host of their parent ([`CommandHost::adopt`]).
+//! enters a [`CommandHost`] on a thread ([`CommandHost::during`]); every command on this thread then belongs to it.
+//! Threads that a command starts adopt the host of their parent ([`CommandHost::adopt`]).
 //!
 //! Left out: several terminals, and commands that ask questions, such as `fleetsim init`.
 
@@ -44,7 +44,9 @@ pub type ProgressSource = Box<dyn Fn() -> HostProgress + Send + Sync>;
 
 /// The part of a command that is in progress.
 #[derive(Default)]
-struct FollowedPart(Mutex<Option<ProgressSource>>);
+struct FollowedPart {
+    source: Mutex<Option<ProgressSource>>,
+}
 
 impl std::fmt::Debug for FollowedPart {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -107,8 +109,8 @@ impl CommandHost {
         let _ = PROGRAM.set(file);
     }
 
-    /// Returns whether a command on this thread saves finished runs for a resumed study. Runs of guests are never saved,
-    /// because nothing tells whether a guest of a later command is the same.
+    /// Returns whether a command on this thread saves finished runs for a resumed study. Runs of guests are never
+    /// saved, because nothing tells whether a guest of a later command is the same.
     #[must_use]
     pub fn saves_runs_on_thread() -> bool {
         let Some(host) = Self::current() else {
@@ -153,21 +155,15 @@ impl CommandHost {
 
     /// Names the source that says how far the command is, from now on.
     pub fn follow(&self, part: ProgressSource) {
-        *self
-            .progress
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(part);
+        let source = &self.progress.source;
+        *source.lock().unwrap_or_else(PoisonError::into_inner) = Some(part);
     }
 
     /// Returns how far the command is.
     #[must_use]
     pub fn progress(&self) -> HostProgress {
-        let part = self
-            .progress
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let source = &self.progress.source;
+        let part = source.lock().unwrap_or_else(PoisonError::into_inner);
         part.as_ref()
             .map_or_else(HostProgress::default, |part| part())
     }

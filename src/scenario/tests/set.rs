@@ -222,7 +222,10 @@ fn only_a_search_may_have_limits_of_its_own() {
     let file = folder.path().join("experiment.yaml");
     fs::write(&file, SKETCH).expect("written");
     let overrides = Overrides {
-        set: vec![limits.to_owned(), "plan.search={registry.egress: [1 Gbit/s, 2 Gbit/s]}".to_owned()],
+        set: vec![
+            limits.to_owned(),
+            "plan.search={registry.egress: [1 Gbit/s, 2 Gbit/s]}".to_owned(),
+        ],
         ..Overrides::default()
     };
     let planned = load_plan(&file, &overrides).unwrap_or_else(|error| panic!("{error}"));
