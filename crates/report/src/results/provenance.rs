@@ -26,7 +26,7 @@ pub const OLDEST_SCHEMA_VERSION: u32 = 3;
 /// The version of the model: raised by every change that changes the results of an experiment. Results of one model
 /// version are equal for the same experiment and seed. A test in `tests/suite/model_version.rs` fails if results
 /// change but the version does not.
-pub const MODEL_VERSION: u32 = 15;
+pub const MODEL_VERSION: u32 = 16;
 
 /// The file of a results folder with every setting in force.
 pub const RESOLVED_FILE: &str = "resolved.yaml";
