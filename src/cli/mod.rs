@@ -301,8 +301,8 @@ pub(crate) struct FailedCommand {
     pub(crate) code: u8,
 }
 
-/// Runs a command with these words, the first of which is the program's name. Without a [`CommandHost`] it is the program
-/// itself: wrong words and signals end the process.
+/// Runs a command with these words, the first of which is the program's name. Without a [`CommandHost`] it is the
+/// program itself: wrong words and signals end the process.
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Result<(), FailedCommand> {
     let is_program = CommandHost::current().is_none();
     let command = match recorded::parsed(words) {

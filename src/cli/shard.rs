@@ -6,12 +6,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fleetsim::host::CommandHost;
 use fleetsim::results::{
     MOST_ROUNDS, PROVENANCE_FILE, Provenance, ShardInfo, ShardSet, StudyShard, sha256,
 };
 
 use super::Failure;
-use super::simulation::program;
 
 /// The share of the runs to simulate.
 #[derive(Args, Clone, Copy, Debug)]
@@ -99,6 +99,14 @@ impl ShardPlace {
             std::slice::from_ref(&self.home),
             rounds,
         )?))
+    }
+}
+
+/// Returns the file that contains this program. In another program, it is the library that contains the commands.
+pub(super) fn program() -> std::io::Result<PathBuf> {
+    match CommandHost::program() {
+        Some(library) => Ok(library),
+        None => std::env::current_exe(),
     }
 }
 

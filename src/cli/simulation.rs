@@ -15,7 +15,7 @@ use indicatif::ProgressBar;
 use itertools::Itertools;
 
 use super::recorded::ALLOW_COMMANDS;
-use super::shard::program_sha256;
+use super::shard::{program, program_sha256};
 use super::shell::quoted;
 use super::{ExperimentArgs, Failure, SimulateArgs, interrupt, output, progress};
 
@@ -438,14 +438,6 @@ pub(super) fn starts_commands(experiment: &Experiment) -> bool {
         .variants
         .iter()
         .any(|variant| variant.scenario.strategy.command().is_some())
-}
-
-/// Returns the file that contains this program. In another program, it is the library that contains the commands.
-pub(super) fn program() -> std::io::Result<PathBuf> {
-    match CommandHost::program() {
-        Some(library) => Ok(library),
-        None => std::env::current_exe(),
-    }
 }
 
 /// Returns a key for saved runs, from the program, the values in the experiment's files and the seed. Two builds of

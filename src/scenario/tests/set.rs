@@ -224,7 +224,7 @@ fn only_a_search_may_have_limits_of_its_own() {
     let overrides = Overrides {
         set: vec![
             limits.to_owned(),
-            "plan.search={registry.egress: [1 Gbit/s, 2 Gbit/s]}".to_owned(),
+            "plan.search={strategies.defaults.rancherFleet.maxUnavailable: [5%, 10%]}".to_owned(),
         ],
         ..Overrides::default()
     };
