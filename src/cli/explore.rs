@@ -7,7 +7,8 @@ use fleetsim::explore::{Explorer, serve};
 use fleetsim::io::{MOST_BYTES, read_file};
 
 use super::memory::MemoryArgs;
-use super::simulation::{self, Simulation};
+use super::shard;
+use super::simulation::Simulation;
 use super::{ExperimentArgs, Failure, output};
 
 #[derive(Args, Debug)]
@@ -85,7 +86,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Result<(), Failure> {
 }
 
 fn engine_beside_program() -> Option<PathBuf> {
-    let program = simulation::program().ok()?;
+    let program = shard::program().ok()?;
     Some(program.parent()?.join("fleetsim-web.wasm.gz"))
 }
 
