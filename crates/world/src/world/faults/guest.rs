@@ -215,7 +215,7 @@ mod tests {
         let mut world = World::new(spec, &PlatformSpec::INSTANT, 7, replicate, &mut queue);
         let mut times = Vec::new();
         let mut is_online = world.is_online(ClusterId(0));
-        while let Some(event) = queue.pop() {
+        while let Some((_, event)) = queue.pop() {
             world.handle(event, &mut queue);
             if world.is_online(ClusterId(0)) != is_online {
                 is_online = !is_online;
@@ -266,7 +266,7 @@ mod tests {
         let mut queue = EventQueue::new();
         let mut world = World::new(&spec, &PlatformSpec::INSTANT, 1, 0, &mut queue);
         while queue.peek_time() == Some(SimTime::ZERO)
-            && let Some(event) = queue.pop()
+            && let Some((_, event)) = queue.pop()
         {
             world.handle(event, &mut queue);
         }
