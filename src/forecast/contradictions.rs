@@ -25,8 +25,8 @@ use crate::units::SimTime;
 /// Tolerance between a given start and what the export shows, in seconds.
 const START_TOLERANCE_S: f64 = 120.0;
 
-/// How much later than its observed time of readiness the probe may instruct a target, in seconds. Some controllers look
-/// only every minute.
+/// How much later than its observed time of readiness the probe may instruct a target, in seconds. Some controllers
+/// look only every minute.
 const ORDER_TOLERANCE_S: f64 = 60.0;
 
 /// Returns the targets that were ready, or had begun by now, before the probe instructs them.

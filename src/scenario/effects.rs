@@ -119,7 +119,8 @@ impl Loader {
         self.set.is_empty() || sets_section
     }
 
-    /// Returns the path of the sweep whose values all become the same when a constant has one value of its stated range.
+    /// Returns the path of the sweep whose values all become the same when a constant has one value of its stated
+    /// range.
     fn swept_path_replaced(
         &self,
         stated: &StatedConstant,

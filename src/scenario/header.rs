@@ -216,8 +216,8 @@ impl Checker<'_> {
             let at = self.place(path.key("limit"), &path);
             let limit = self.parsed(&at, clocked_limit(&written.limit, file.starts_at.as_ref()));
             if let Some(limit) = &limit {
-                self.needs_price(&at, limit.measure(), file);
-                self.same_currency(&at, limit.unit(), file);
+                self.needs_price(&at, limit.measure(), file.price.as_ref());
+                self.same_currency(&at, limit.unit(), file.price.as_ref());
             }
             assertions.extend(limit.map(|limit| Assertion {
                 limit,

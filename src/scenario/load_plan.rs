@@ -58,7 +58,11 @@ impl Checker<'_> {
         let limits = self.plan_limits(file, &written, is_search);
         let objective = self.objective(&written);
         if let Some(measure) = objective.measure() {
-            self.needs_price(&Path::of("plan").key("minimise"), measure, file);
+            self.needs_price(
+                &Path::of("plan").key("minimise"),
+                measure,
+                file.price.as_ref(),
+            );
         }
         self.plan_numbers(&written);
         if is_search {
@@ -96,8 +100,8 @@ impl Checker<'_> {
                 let at = Path::of("plan").key("limits").index(index);
                 if let Some(limit) = self.parsed(&at, clocked_limit(text, file.starts_at.as_ref()))
                 {
-                    self.needs_price(&at, limit.measure(), file);
-                    self.same_currency(&at, limit.unit(), file);
+                    self.needs_price(&at, limit.measure(), file.price.as_ref());
+                    self.same_currency(&at, limit.unit(), file.price.as_ref());
                     limits.push((at, limit));
                 }
             }

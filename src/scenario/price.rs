@@ -21,7 +21,6 @@ use serde::Deserialize;
 use serde::de::Deserializer;
 
 use super::check::Checker;
-use super::file::ExperimentFile;
 use crate::document::path::Path;
 use crate::document::text_or::TextOrMap;
 use crate::results::Measure;
@@ -414,16 +413,16 @@ impl Checker<'_> {
     }
 
     /// Reports a use of the measure `cost` in an experiment without prices.
-    pub(super) fn needs_price(&mut self, path: &Path, measure: Measure, file: &ExperimentFile) {
-        if measure == Measure::Cost && file.price.is_none() {
+    pub(super) fn needs_price(&mut self, path: &Path, measure: Measure, price: Option<&PriceFile>) {
+        if measure == Measure::Cost && price.is_none() {
             let help = "write e.g. `price: {egress: 0.09 USD/GB}`";
             self.report(path, "`cost` is unknown, because there is no `price`", help);
         }
     }
 
     /// Reports a limit on the cost that has another currency than the prices.
-    pub(super) fn same_currency(&mut self, path: &Path, unit: &str, file: &ExperimentFile) {
-        let prices = file.price.as_ref().and_then(PriceFile::currency);
+    pub(super) fn same_currency(&mut self, path: &Path, unit: &str, price: Option<&PriceFile>) {
+        let prices = price.and_then(PriceFile::currency);
         if let (Some(limit), Some(prices)) = (Currency::parse(unit), prices)
             && limit != prices
         {

@@ -85,6 +85,7 @@ pub use clusters::site::{GapSpec, SiteKind, SiteLink};
 pub use clusters::spec::*;
 pub use distribution::spec::*;
 pub use event::*;
+pub use faults::cut_kind::CutKind;
 pub use faults::guest::{GuestFaults, GuestOutage, OutageModel};
 pub use faults::spec::*;
 pub use ids::{ClusterId, NEW, NOTHING, NodeId, OLD, PodId, PullId};

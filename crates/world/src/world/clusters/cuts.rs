@@ -1,6 +1,6 @@
 //! The outages that currently cut a cluster off or narrow its downlink.
 
-use crate::world::faults::spec::CutKind;
+use crate::world::faults::cut_kind::CutKind;
 use fleetsim_units::{Share, SimTime};
 
 /// The outages in progress, by the link or traffic that they affect.

@@ -18,7 +18,7 @@
 
 use crate::world::World;
 use crate::world::event::{Event, FaultEvent, Queue};
-use crate::world::faults::spec::CutKind;
+use crate::world::faults::cut_kind::CutKind;
 use crate::world::ids::ClusterId;
 use fleetsim_units::{BytesPerSec, SimDuration};
 

@@ -13,7 +13,7 @@ use crate::engine::Stream;
 use crate::world::World;
 use crate::world::clusters::spec::ClusterSpec;
 use crate::world::event::{FaultEvent, Queue};
-use crate::world::faults::spec::{CutKind, FaultSpec};
+use crate::world::faults::cut_kind::CutKind;
 use crate::world::ids::ClusterId;
 use fleetsim_units::{SimDuration, SimTime};
 
@@ -70,8 +70,8 @@ pub(crate) struct GuestOutages {
 
 impl GuestOutages {
     /// Asks the model, if there is one.
-    fn of(faults: &FaultSpec, clusters: &[ClusterSpec], rng: Stream) -> Self {
-        let Some(guest) = &faults.guest else {
+    fn of(guest: Option<&GuestFaults>, clusters: &[ClusterSpec], rng: Stream) -> Self {
+        let Some(guest) = guest else {
             return Self::default();
         };
         match guest.model.outages(clusters, guest.horizon, rng) {
@@ -124,7 +124,7 @@ impl World<'_> {
             return;
         }
         let rng = self.streams.stream("guest faults", "outages");
-        let outages = GuestOutages::of(faults, &self.spec.clusters, rng);
+        let outages = GuestOutages::of(faults.guest.as_ref(), &self.spec.clusters, rng);
         for (at, outage) in outages.all.iter().enumerate() {
             let number = at as u32;
             let from = SimTime::ZERO + outage.from;

@@ -28,6 +28,7 @@
 
 mod apply;
 mod cut;
+pub(crate) mod cut_kind;
 mod defect;
 pub(crate) mod gaps;
 pub(crate) mod guest;
@@ -44,9 +45,9 @@ pub(crate) mod strata;
 use crate::world::World;
 use crate::world::clusters::cluster::ClusterState;
 use crate::world::event::{Event, FaultEvent, Queue};
+use crate::world::faults::cut_kind::CutKind;
 use crate::world::faults::guest::GuestOutages;
 use crate::world::faults::renewal::ProcessState;
-use crate::world::faults::spec::CutKind;
 use crate::world::faults::strata::FaultDraws;
 use crate::world::ids::{ClusterId, NodeId};
 use fleetsim_units::SimTime;

@@ -9,8 +9,9 @@
 
 use crate::world::World;
 use crate::world::event::{FaultEvent, Queue};
+use crate::world::faults::cut_kind::CutKind;
 use crate::world::faults::renewal::Renewal;
-use crate::world::faults::spec::{CutKind, OutageSpec};
+use crate::world::faults::spec::OutageSpec;
 use crate::world::ids::ClusterId;
 
 impl OutageSpec {

@@ -9,8 +9,9 @@
 use crate::engine::EntityKey;
 use crate::world::World;
 use crate::world::event::{FaultEvent, Queue};
+use crate::world::faults::cut_kind::CutKind;
 use crate::world::faults::renewal::{ProcessState, Renewal};
-use crate::world::faults::spec::{CutKind, FaultSpec, RegionalOutageSpec};
+use crate::world::faults::spec::{FaultSpec, RegionalOutageSpec};
 use crate::world::ids::ClusterId;
 use fleetsim_units::SimTime;
 

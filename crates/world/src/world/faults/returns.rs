@@ -153,7 +153,8 @@ impl<'s> World<'s> {
 mod tests {
     use crate::engine::EventQueue;
     use crate::world::World;
-    use crate::world::faults::spec::{CutKind, OutageSpec, OutageWindow, RegionalOutageSpec};
+    use crate::world::faults::cut_kind::CutKind;
+    use crate::world::faults::spec::{OutageSpec, OutageWindow, RegionalOutageSpec};
     use crate::world::spec::{PlatformSpec, WorldSpec};
     use crate::world::testing::{bare_world, fixed};
     use fleetsim_units::{SimDuration, SimTime};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::world::calibration;
 use crate::world::clusters::apply_rules::ApplyFailure;
+use crate::world::faults::cut_kind::CutKind;
 use crate::world::faults::guest::GuestFaults;
 use crate::world::quantity::{DurationModel, FactorModel};
 use fleetsim_rollout::label_selector::LabelSelector;
@@ -94,40 +95,6 @@ impl Default for OutageSpec {
             repair: calibration::OUTAGE_REPAIR,
             cuts: CutKind::All,
             downlink: None,
-        }
-    }
-}
-
-/// The connections that an outage cuts.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum CutKind {
-    /// All traffic into the cluster and out of it.
-    #[default]
-    All,
-    /// Only the link to the management cluster; images can still be pulled.
-    Management,
-    /// A reduction of the downlink's capacity. In a file it is `downlink`, not `cuts`.
-    #[serde(skip)]
-    Brownout {
-        /// The remaining share of the downlink.
-        downlink: Share,
-    },
-}
-
-impl CutKind {
-    /// Returns whether the management cluster cannot reach the cluster during the outage.
-    pub const fn is_offline(self) -> bool {
-        matches!(self, Self::All | Self::Management)
-    }
-
-    /// Returns whether a pull may wait for the end of the outage. In a brownout it continues,
-    /// only more slowly, unless nothing of the downlink remains.
-    pub(crate) fn is_waited_for(self) -> bool {
-        match self {
-            Self::All | Self::Management => true,
-            Self::Brownout { downlink } => downlink == Share::NONE,
         }
     }
 }

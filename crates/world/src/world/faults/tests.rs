@@ -4,9 +4,9 @@ use super::*;
 use crate::world::calibration;
 use crate::world::clusters::spec::{ProbeSpec, WorkloadKind};
 use crate::world::event::{AgentEvent, DriverEvent, Event};
+use crate::world::faults::cut_kind::CutKind;
 use crate::world::faults::spec::{
-    CutKind, DefectKind, NodeLossSpec, OfflineSpec, OutageSpec, OutageWindow, RegionalOutageSpec,
-    SlowSpec,
+    DefectKind, NodeLossSpec, OfflineSpec, OutageSpec, OutageWindow, RegionalOutageSpec, SlowSpec,
 };
 use crate::world::ids::NEW;
 use crate::world::nodes::pull_error::PullError;

@@ -130,7 +130,7 @@ impl World<'_> {
 mod tests {
     use crate::world::clusters::cluster::ClusterFacts;
     use crate::world::clusters::spec::{PullPolicy, WorkloadKind};
-    use crate::world::faults::spec::CutKind;
+    use crate::world::faults::cut_kind::CutKind;
     use crate::world::ids::ClusterId;
     use crate::world::nodes::runtime::spec::RuntimeSpec;
     use crate::world::registry::spec::{ClientScope, PullQuota};

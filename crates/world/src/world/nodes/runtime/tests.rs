@@ -2,7 +2,7 @@
 
 use crate::world::clusters::spec::{PullPolicy, WorkloadKind};
 use crate::world::event::{Event, RequestEvent};
-use crate::world::faults::spec::CutKind;
+use crate::world::faults::cut_kind::CutKind;
 use crate::world::ids::ClusterId;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
