@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::provenance::{VersionedRecord, read_record};
-use super::tables::to_csv;
+use super::tables::{runs_csv, to_csv};
 use super::{AllowedLeft, Measure, ReachRange, ResultsError, RunRow, Setting};
 
 /// The name of the plan file. It distinguishes the folder of a plan from one of plain results.
@@ -320,7 +320,7 @@ pub fn plan_tables(plan: &PlanRecord, runs: &[RunRow]) -> Vec<(&'static str, Vec
     }
     let mut tables = vec![
         ("plan.csv", to_csv(PLAN_HEADER, rows)),
-        ("runs.csv", to_csv("", runs)),
+        ("runs.csv", runs_csv(runs.iter())),
     ];
     if plan.tuned.is_some() {
         tables.push(("front.csv", to_csv(FRONT_HEADER, on_front)));
