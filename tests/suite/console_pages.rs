@@ -102,6 +102,22 @@ const NOT_RUN: &[(&str, &str)] = &[
         "sweep/bin/python scale-out/sweep.py",
         "needs the network; the tests of `scale-out` run the driver",
     ),
+    (
+        "maturin ",
+        "builds for minutes and needs the network; `python/check` builds and tests the wheel",
+    ),
+    (
+        "pip install ",
+        "needs the network; `python/check` installs the wheel",
+    ),
+    (
+        "uvx ",
+        "needs the network; `python/check` runs the wheel's command",
+    ),
+    (
+        "pipx ",
+        "needs the network; `python/check` runs the wheel's command",
+    ),
     ("kubectl ", "needs a cluster"),
     ("curl ", "needs a Prometheus"),
     (
