@@ -166,7 +166,7 @@ pub struct DiskSpec {
     /// Size of the disk. Default: so large that it is never full.
     #[serde(deserialize_with = "positive")]
     pub size: Option<Bytes>,
-    /// Bytes of the system, of logs and of images in use, which are never freed; drawn for each node. Needs `size`.
+    /// Bytes of the system, of logs and of images in use; drawn for each node. They are never freed. Needs `size`.
     pub used: SizeModel,
     /// Bytes of unused images of other releases; drawn for each node. Needs `size`.
     ///
@@ -193,12 +193,12 @@ pub struct CollectionSpec {
     /// Time between two runs of the image collector.
     #[serde(rename = "imageGCPeriod", deserialize_with = "positive")]
     pub image_gc_period: SimDuration,
-    /// Available share of the disk below which a node takes no more pods; the kubelet's `evictionHard`.
+    /// Available share of the disk below which a node takes no pods. It is in the kubelet's `evictionHard`.
     pub imagefs_available: Share,
     /// Time between two looks of the eviction manager at the available space.
     #[serde(deserialize_with = "positive")]
     pub monitoring_interval: SimDuration,
-    /// Time for which a node takes no pods after its disk was nearly full; `evictionPressureTransitionPeriod`.
+    /// Time without pods after the disk was nearly full: `evictionPressureTransitionPeriod`.
     pub pressure_transition: SimDuration,
 }
 
