@@ -90,8 +90,8 @@ struct Rules<'w> {
 
 impl Rules<'_> {
     /// Adds a setting that is turned off, if it is written.
-    fn add(&mut self, path: Path, message: impl Into<String>, help: &'static str) {
-        if let Some(path) = self.written.place(&path) {
+    fn add(&mut self, path: &Path, message: impl Into<String>, help: &'static str) {
+        if let Some(path) = self.written.place(path) {
             self.off.push(TurnedOff {
                 path,
                 message: message.into(),
@@ -109,7 +109,7 @@ impl Rules<'_> {
         }
         if !is_used[0] {
             self.add(
-                Path::of("registry"),
+                &Path::of("registry"),
                 "no image is in the first registry: all name one of `registries`",
                 "remove `registry`, or remove the `registry` of an image",
             );
@@ -118,7 +118,7 @@ impl Rules<'_> {
             let path = Path::of("registries").index(at);
             if !is_used[at + 1] {
                 self.add(
-                    path.key("name"),
+                    &path.key("name"),
                     format!("no image is in the registry `{}`", registry.name),
                     "write its name as the `registry` of an image, or remove it",
                 );
@@ -130,21 +130,21 @@ impl Rules<'_> {
     fn registry(&mut self, path: &Path, registry: &RegistrySpec) {
         if registry.per_blob.is_none() {
             self.add(
-                path.key("perBlobScope"),
+                &path.key("perBlobScope"),
                 "without `perBlob` the scope has no effect",
                 "write `perBlob` too, such as `perBlob: 1.7 GB/s`",
             );
         }
         if !registry.tokens {
             self.add(
-                path.key("token"),
+                &path.key("token"),
                 "`token` has no effect: with `tokens: false` no pull asks for a token",
                 "remove `token`, or write `tokens: true`",
             );
         }
         if !self.world.node.runtime.retry_429.honours_retry_after {
             self.add(
-                path.key("retryAfter"),
+                &path.key("retryAfter"),
                 "`retryAfter` has no effect: the nodes' runtime ignores it, as containerd does",
                 "remove it, or write `node: {retry429: {honoursRetryAfter: true}}`, which is the default of `cri-o`",
             );
@@ -156,7 +156,7 @@ impl Rules<'_> {
         for (at, region) in world.regions.iter().enumerate() {
             if !self.has_clusters(at) {
                 self.add(
-                    Path::of("regions").index(at).key("name"),
+                    &Path::of("regions").index(at).key("name"),
                     format!("no cluster is in the region `{}`", region.name),
                     "set `region:` in a group of `fleet`, or remove the region",
                 );
@@ -169,7 +169,7 @@ impl Rules<'_> {
         for (at, mirror) in world.distribution.mirrors.iter().enumerate() {
             if !self.has_clusters(mirror.region) {
                 self.add(
-                    Path::of("mirrors").index(at).key("region"),
+                    &Path::of("mirrors").index(at).key("region"),
                     format!(
                         "no cluster uses the mirror `{}`: no cluster is in its region",
                         mirror.name
@@ -201,7 +201,7 @@ impl Rules<'_> {
         for (at, image) in world.images.iter().enumerate() {
             if !is_run[at] {
                 self.add(
-                    Path::of("release").key("images").index(at).key("name"),
+                    &Path::of("release").key("images").index(at).key("name"),
                     format!("no workload runs the image `{}`", image.name),
                     "write its name as the `image` of a workload, or remove it",
                 );
@@ -216,7 +216,7 @@ impl Rules<'_> {
             && pre_pull.group(clusters) >= clusters
         {
             self.add(
-                Path::of("distribution").key("prePull").key("every"),
+                &Path::of("distribution").key("prePull").key("every"),
                 "`every` has no effect: all clusters begin together",
                 "write how many begin together, e.g. `clusters: 10%`, or remove it",
             );
@@ -228,7 +228,7 @@ impl Rules<'_> {
         let disk = self.world.node.disk.as_ref();
         if disk.is_some_and(|disk| disk.limit().is_none()) {
             self.add(
-                path.key("buffer"),
+                &path.key("buffer"),
                 "`buffer` has no effect: with `class: none` the disk has no rate",
                 "remove it, or write the disk's `rate`",
             );
@@ -240,19 +240,19 @@ impl Rules<'_> {
         let path = Path::of("node");
         match world.node.requeue {
             Requeue::AfterError => self.add(
-                path.key("syncFrequency"),
+                &path.key("syncFrequency"),
                 "`syncFrequency` has no effect",
                 "write `requeue: atExpiry`, or remove `syncFrequency`",
             ),
             Requeue::AtExpiry => self.add(
-                path.key("errorRequeue"),
+                &path.key("errorRequeue"),
                 "`errorRequeue` has no effect with `requeue: atExpiry`",
                 "remove it, or write `requeue: afterError`",
             ),
         }
         if world.node.registry_pull_qps == 0 {
             self.add(
-                path.key("registryBurst"),
+                &path.key("registryBurst"),
                 "`registryBurst` has no effect: with `registryPullQPS: 0` pulls have no limit",
                 "remove it, or write the pulls per second in `registryPullQPS`",
             );
@@ -260,7 +260,7 @@ impl Rules<'_> {
         let waits = world.all_registries().any(|one| one.retry_after.is_some());
         if world.node.runtime.retry_429.honours_retry_after && !waits {
             self.add(
-                path.key("retry429").key("honoursRetryAfter"),
+                &path.key("retry429").key("honoursRetryAfter"),
                 "`honoursRetryAfter` has no effect: no registry has a `retryAfter`",
                 "write the registry's `retryAfter`, or remove it",
             );
@@ -268,7 +268,7 @@ impl Rules<'_> {
         let mut layers = world.images.iter().flat_map(|image| &image.layers);
         if !layers.any(|layer| layer.is_zstd) {
             self.add(
-                path.key("zstdFactor"),
+                &path.key("zstdFactor"),
                 "`zstdFactor` has no effect: no layer is compressed with zstd",
                 "remove it; layers of manifests with a media type that ends in `zstd` use it",
             );
@@ -280,7 +280,7 @@ impl Rules<'_> {
         let is_offline = world.clusters.iter().any(|cluster| cluster.offline);
         if world.faults.offline.share == Share::NONE && !is_offline {
             self.add(
-                Path::of("faults").key("offline").key("return"),
+                &Path::of("faults").key("offline").key("return"),
                 "`return` has no effect: no cluster is offline",
                 "write the `share` of the clusters that are offline, or `offline: true` for some of `fleet`",
             );
