@@ -71,7 +71,7 @@ pub struct Hello<'a> {
     /// Flags from the experiment.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: &'a BTreeMap<String, String>,
-    /// Whether answers to `run` may report with [`Advanced::seen`] which targets the product sees as ready.
+    /// Whether answers to `run` may report with `seen` which targets the product sees as ready.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub seen: bool,
 }
@@ -219,7 +219,7 @@ pub struct Ready {
     pub stages: Vec<StageTargets>,
     /// Delay from an event of the world until it can reach the process.
     pub lookahead: u64,
-    /// Whether the process reports with [`Advanced::seen`] which targets its product sees as ready.
+    /// Whether the process reports with `seen` which targets its product sees as ready.
     pub sees: bool,
 }
 
