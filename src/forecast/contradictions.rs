@@ -187,24 +187,24 @@ impl Judged<'_> {
             return Ok(());
         };
         let rows = &probe.record.clusters;
+        let told_first = rows[first].instructed_s.unwrap_or(f64::INFINITY);
         let mut before = Vec::new();
-        for (at, target) in self.seen.targets.iter().enumerate() {
-            let told = rows[at].instructed_s.unwrap_or(f64::INFINITY);
-            let told_first = rows[first].instructed_s.unwrap_or(f64::INFINITY);
-            if target.state == SeenState::Waiting && told < told_first {
-                before.push(rows[at].cluster.clone());
+        for (row, target) in rows.iter().zip(&self.seen.targets) {
+            let is_unready = target.state != SeenState::Ready;
+            if is_unready && row.instructed_s.is_some_and(|told| told < told_first) {
+                before.push(row.cluster.clone());
             }
         }
         if before.is_empty() {
             return Ok(());
         }
         let message = format!(
-            "the export shows `{}` updated before {}, and the experiment updates it later",
+            "the export shows `{}` updated, and the experiment lets it wait for {}",
             rows[first].cluster,
             some_of(&before)
         );
         let help = "give the experiment the partitions, steps or stages of the rollout, with the product's order of \
-                    clusters";
+                    clusters; if a cluster was ready before, export again when it is ready again";
         Err(vec![self.problem(&[], message).with_help(help.to_owned())])
     }
 

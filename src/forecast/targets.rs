@@ -1,5 +1,7 @@
 //! The targets of the experiment, matched with those that an export shows.
 
+use std::collections::BTreeSet;
+
 use super::status::{ShownRollout, ShownTarget};
 use super::times::{RolloutTimes, since};
 use crate::calibrate::time::seconds_between;
@@ -17,12 +19,14 @@ pub(super) fn cluster_names(scenario: &Scenario) -> Vec<&str> {
 pub(super) fn paused(shown: &ShownRollout, scenario: &Scenario) -> Vec<String> {
     let clusters = &scenario.world.clusters;
     let names = cluster_names(scenario);
+    let mut paused_places = BTreeSet::new();
+    for cluster in &shown.paused {
+        paused_places.extend(place_of(cluster, &names));
+    }
     let mut paused = Vec::new();
     for target in &shown.targets {
         let place = place_of(&target.name, &names);
-        let mut paused_clusters = shown.paused.iter();
-        let is_cluster_paused =
-            place.is_some() && paused_clusters.any(|cluster| place_of(cluster, &names) == place);
+        let is_cluster_paused = place.is_some_and(|at| paused_places.contains(&at));
         if !(target.is_paused || is_cluster_paused) || target.state == SeenState::Ready {
             continue;
         }

@@ -75,18 +75,40 @@ const DATA: PriceUnits = &[
 const HOURS: PriceUnits = &[("h", 3600.0), ("d", 86_400.0), ("month", 730.0 * 3600.0)];
 const REQUESTS: PriceUnits = &[("1000", 1e3), ("10000", 1e4), ("1000000", 1e6)];
 
+/// The parts of a price such as `0.09 USD/GB`.
+struct WrittenPrice<'t> {
+    amount: f64,
+    currency: Currency,
+    unit: &'t str,
+}
+
+impl<'t> WrittenPrice<'t> {
+    /// Splits a price. `None`: it is none.
+    fn of(text: &'t str) -> Option<Self> {
+        let (price, unit) = text.trim().split_once('/')?;
+        let (number, currency) = price.trim().split_once(' ')?;
+        Some(Self {
+            amount: number.trim().parse().ok()?,
+            currency: Currency::parse(currency.trim())?,
+            unit: unit.trim(),
+        })
+    }
+}
+
 impl UnitPrice {
     /// Reads a price such as `0.09 USD/GB`.
     fn parse(text: &str, units: PriceUnits, example: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a price; write e.g. `{example}`");
-        let (price, unit) = text.trim().split_once('/').ok_or_else(wrong)?;
-        let (number, currency) = price.trim().split_once(' ').ok_or_else(wrong)?;
-        let amount: f64 = number.trim().parse().map_err(|_| wrong())?;
-        let currency = Currency::parse(currency.trim()).ok_or_else(wrong)?;
+        let Some(WrittenPrice {
+            amount,
+            currency,
+            unit,
+        }) = WrittenPrice::of(text)
+        else {
+            return Err(format!("`{text}` is not a price; write e.g. `{example}`"));
+        };
         if !amount.is_finite() || amount < 0.0 {
             return Err(format!("`{text}` is out of range: a price is 0 or more"));
         }
-        let unit = unit.trim();
         let known = units.iter().find(|(name, _)| *name == unit);
         let Some((_, size)) = known else {
             let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();

@@ -63,12 +63,14 @@ fn a_default_that_every_row_of_a_table_replaces_is_not_listed() {
     fs::write(folder.path().join("table.csv"), table).expect("written");
     fs::write(&file, experiment("inventory: {file: table.csv}", "")).expect("written");
     let varied = VariedExperiment::load(&file, &Overrides::default()).expect("valid");
-    let is_listed = |name: &str| {
+    for (name, is_listed) in [
+        ("inventory.default.downlink", false),
+        ("inventory.default.rtt", true),
+    ] {
         let mut constants = varied.constants().iter();
-        constants.any(|constant| constant.is_named(name))
-    };
-    assert!(!is_listed("inventory.default.downlink"));
-    assert!(is_listed("inventory.default.rtt"));
+        let found = constants.any(|constant| constant.is_named(name));
+        assert_eq!(found, is_listed, "{name}");
+    }
 }
 
 #[test]
@@ -139,14 +141,16 @@ fn a_scope_of_blobs_without_a_rate_or_without_regions_is_an_error() {
     assert_eq!(problems(fleet, &more), [""; 0]);
 }
 
+/// A fleet whose nodes join, with these further settings.
+fn autoscaled(more: &str) -> String {
+    format!("fleet: [{{name: a, autoscaling: {{maxNodes: 4, podsPerNode: 2{more}}}}}]")
+}
+
 #[test]
 fn nodes_that_cannot_join_are_an_error() {
-    let fleet = |more: &str| {
-        format!("fleet: [{{name: a, autoscaling: {{maxNodes: 4, podsPerNode: 2{more}}}}}]")
-    };
-    assert_eq!(problems(&fleet(""), ""), [""; 0]);
-    assert_eq!(problems(&fleet(", minNodes: 0"), ""), [""; 0]);
-    let start = problems(&fleet(", minNodes: 5"), "");
+    assert_eq!(problems(&autoscaled(""), ""), [""; 0]);
+    assert_eq!(problems(&autoscaled(", minNodes: 0"), ""), [""; 0]);
+    let start = problems(&autoscaled(", minNodes: 5"), "");
     let message = "the cluster starts with 5 nodes and has at most 4";
     assert!(start[0].contains(message), "{start:?}");
     let both =
@@ -167,7 +171,7 @@ fn nodes_that_cannot_join_are_an_error() {
         found[0].contains("1 nodes have room for 1 of 3 pods"),
         "{found:?}"
     );
-    let text = experiment(&fleet(""), "").replace("kind: Deployment", "kind: DaemonSet");
+    let text = experiment(&autoscaled(""), "").replace("kind: Deployment", "kind: DaemonSet");
     let found = load_in(folder.path(), &text).map_or_else(|error| lines(&error), |_| Vec::new());
     assert!(
         found[0].contains("`autoscaling` has no effect"),

@@ -5,6 +5,7 @@ mod coverage;
 mod evidence;
 mod exporter;
 mod facts;
+mod order;
 mod refusals;
 mod rejected;
 mod watched;

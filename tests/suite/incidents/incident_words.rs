@@ -483,7 +483,8 @@ pub(super) const INCIDENTS: &[Incident] = &[
                    return all get it ([fleet#192](https://github.com/rancher/fleet/issues/192); the rule in \
                    [rancher#30661](https://github.com/rancher/rancher/issues/30661)).",
         reported_in_short: "no deployments for a few days (3 assumed)",
-        stated: StatedValue::Figure(259_200.0),
+        // The days are assumed, so only the order of events is a prediction.
+        stated: StatedValue::MoreThan(259_199.0),
         measure: "t50_s",
         compared_setting: 0,
         simulated: "half of the ten devices have the release after {t50_s time 0}, all after \

@@ -291,40 +291,42 @@ fn a_defect_that_never_crashes_has_no_constant_for_the_time_until_a_crash() {
     assert_eq!(of("{share: 10%, detectedAfter: 10 min}"), 0);
 }
 
+/// Writes the high end of the share of gaps into a fleet of this kind of site.
+fn gaps_of(site: &str) -> (String, Vec<(f64, f64)>) {
+    laid(
+        &format!("fleet: [{{name: a, site: {site}}}]"),
+        "fleet[*].gaps.share",
+        Level::Toward(1.0),
+    )
+}
+
 /// Links of a kind of site have gaps without a word in the file, so their share and length are in force.
 #[test]
 fn the_gaps_of_a_kind_of_site_vary_without_being_written() {
-    let of = |site: &str| {
-        laid(
-            &format!("fleet: [{{name: a, site: {site}}}]"),
-            "fleet[*].gaps.share",
-            Level::Toward(1.0),
-        )
-    };
-    let (tree, laid_in) = of("satellite");
+    let (tree, laid_in) = gaps_of("satellite");
     assert_eq!(laid_in, [(0.15, 0.16)]);
     assert!(
         tree.contains("share: 16%") && tree.contains("length: {median: 2 s"),
         "the length of satellite links stays: {tree}"
     );
-    assert!(of("dsl").1.is_empty(), "a DSL line has no gaps");
+    assert!(gaps_of("dsl").1.is_empty(), "a DSL line has no gaps");
 }
 
 #[test]
 fn the_time_outs_of_kraken_vary_without_being_written() {
-    let of = |swarm: &str| {
-        laid(
+    for (swarm, values) in [
+        ("kraken: {}", 1),
+        ("kraken: {timeouts: null}", 0),
+        ("dragonfly: {}", 0),
+        ("dragonfly: {timeouts: {share: 2%}}", 1),
+    ] {
+        let (_, laid_in) = laid(
             &format!("distribution: {{{swarm}}}"),
             "distribution.kraken.timeouts.share",
             Level::Toward(1.0),
-        )
-        .1
-        .len()
-    };
-    assert_eq!(of("kraken: {}"), 1);
-    assert_eq!(of("kraken: {timeouts: null}"), 0);
-    assert_eq!(of("dragonfly: {}"), 0);
-    assert_eq!(of("dragonfly: {timeouts: {share: 2%}}"), 1);
+        );
+        assert_eq!(laid_in.len(), values, "{swarm}");
+    }
 }
 
 #[test]

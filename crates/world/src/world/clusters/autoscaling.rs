@@ -274,7 +274,8 @@ mod tests {
         let with = cluster(3, 5, up_to(3));
         let mut without = with.clone();
         without.clusters[0].autoscaling = None;
-        let (with, without) = (play(&with, 1, DAY), play(&without, 1, DAY));
+        let with = play(&with, 1, DAY);
+        let without = play(&without, 1, DAY);
         assert_eq!(with.events, without.events);
         assert_eq!(with.totals, without.totals);
     }

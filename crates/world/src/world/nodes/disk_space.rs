@@ -40,6 +40,14 @@ pub(crate) struct DiskSpace {
     pub(super) pressed_until: Option<SimTime>,
 }
 
+/// Returns a time within the period of a loop, which may have begun at any time before the run.
+const fn within(period: SimDuration) -> DurationModel {
+    DurationModel::Uniform {
+        min: SimDuration::ZERO,
+        max: period,
+    }
+}
+
 impl DiskSpace {
     /// Creates the space of a node with the key `node`. `None`: its disk has no limit.
     pub(crate) fn draw(
@@ -51,13 +59,6 @@ impl DiskSpace {
         let spec = spec?;
         let size = spec.size?;
         let collection = &spec.collection;
-        let phase = |period: SimDuration, purpose| {
-            let within = DurationModel::Uniform {
-                min: SimDuration::ZERO,
-                max: period,
-            };
-            SimTime::ZERO + within.draw(streams, node, purpose, 0)
-        };
         Some(Self {
             size: size.get(),
             used: spec.used.draw(streams, node, "used space", 0).get(),
@@ -66,8 +67,20 @@ impl DiskSpace {
                 .draw(streams, node, "unused images", 0)
                 .get(),
             images: vec![ImageUse::default(); images],
-            first_look: phase(collection.monitoring_interval, "first look at the disk"),
-            first_collection: phase(collection.image_gc_period, "first image collection"),
+            first_look: SimTime::ZERO
+                + within(collection.monitoring_interval).draw(
+                    streams,
+                    node,
+                    "first look at the disk",
+                    0,
+                ),
+            first_collection: SimTime::ZERO
+                + within(collection.image_gc_period).draw(
+                    streams,
+                    node,
+                    "first image collection",
+                    0,
+                ),
             will_look: false,
             will_collect: false,
             is_short: false,

@@ -167,17 +167,17 @@ mod tests {
 
     #[test]
     fn refusals_are_counted_for_each_client_over_all_limits_with_a_scope() {
-        let of = |scope| {
+        let scopes = [
+            ClientScope::Address,
+            ClientScope::Address,
+            ClientScope::Account,
+        ];
+        let mut limits = scopes.map(|scope| {
             ClientBuckets::new(RequestLimit {
                 scope,
                 ..RequestLimit::new(PerSecond::new(1.0), 1)
             })
-        };
-        let mut limits = [
-            of(ClientScope::Address),
-            of(ClientScope::Address),
-            of(ClientScope::Account),
-        ];
+        });
         for limit in &mut limits {
             // Cluster 0 asks four times, cluster 1 once.
             for one in [
