@@ -51,6 +51,24 @@ fn data_costs_its_bytes_times_the_prices_of_its_path() {
     }
 }
 
+/// The cache fetches one copy for ten clusters, so it is the cheapest. Both take 8 s on the clusters' links.
+#[test]
+fn the_answer_says_what_the_variant_costs_and_which_is_the_cheapest() {
+    let others = "price: {egress: 0.1 USD/GB}
+registry: {egress: 100 Gbit/s, perConnection: unlimited}
+sweep: {distribution: [{direct: {}}, {cache: {per: region, egress: 100 Mbit/s}}]}";
+    let home = folder_with(&[("experiment.yaml", &experiment(others))]);
+    let run = fleetsim(home.path())
+        .args(["run", "experiment.yaml", "--out", "out"])
+        .output()
+        .expect("it runs");
+    let shown = text(&run.stdout);
+    assert!(
+        shown.contains("  cost   1 USD for each rollout; the cheapest is `cache(per=region, "),
+        "{shown}"
+    );
+}
+
 #[test]
 fn requests_cost_by_the_thousand() {
     let record = first_run(&[(

@@ -13,7 +13,7 @@ use super::load::LoadContext;
 use super::ranking::{RankedTime, RankedVariant, fastest, rankable, ranked_time};
 use super::room::RegistryLink;
 use super::sentence::{quoted, some_of};
-use super::{left, limit_lines, load, others, times, tradeoff};
+use super::{cost, left, limit_lines, load, others, times, tradeoff};
 use crate::report::data::{VariantResults, latest, range_of, target_of};
 use crate::report::format::time;
 use crate::report::limits::{AssertedLimit, exceeded, fails};
@@ -71,6 +71,8 @@ pub(super) fn answer(
         ..LoadContext::default()
     };
     answer.add(AnswerKey::Load, load::line(chosen.variant, context));
+    let cost = cost::line(chosen, own).map(|line| at_defaults(line, chosen.variant));
+    answer.add(AnswerKey::Cost, cost);
     answer.add_cause(chosen);
     let others = others::line(&asked, chosen).map(|line| at_defaults(line, chosen.variant));
     answer.add(AnswerKey::Else, others);

@@ -19,6 +19,8 @@ pub(in crate::report) enum AnswerKey {
     Time,
     /// Concurrent pulls, and the load of the registry's link.
     Load,
+    /// What a rollout costs.
+    Cost,
     /// What holds the rollout back, by trials.
     Bound,
     /// The parts of the critical path.
@@ -39,6 +41,7 @@ impl AnswerKey {
             Self::Left => "left",
             Self::Time => "time",
             Self::Load => "load",
+            Self::Cost => "cost",
             Self::Bound => "bound",
             Self::Path => "path",
             Self::Stops => "stops",

@@ -11,6 +11,7 @@ mod asked;
 pub(in crate::report) mod bound;
 mod certainty;
 mod completion;
+mod cost;
 mod decisions;
 mod details;
 mod exposure;
