@@ -1,4 +1,5 @@
-//! The line `cost`: what a run of the chosen variant costs by the experiment's prices, and the variant that costs least.
+//! The line `cost`: what a run of the chosen variant costs by the experiment's prices, and the variant that costs
+//! least.
 //!
 //! Left out: draws of the constants. The costs are medians with every constant at its value, like the load.
 
