@@ -4,12 +4,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Clusters, Plane, StatusLog};
+use super::{Plane, RolloutTargets, StatusLog};
 use crate::process::ProcessError;
 use crate::rollout::label_selector::Labels;
 use crate::rollout::{Hold, Revision};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, Report};
+use crate::world::{ClusterId, Report, TargetId};
 
 /// A person's action during a rollout.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,8 +20,8 @@ pub enum Change {
     Stop(bool),
     /// The labels of the cluster's object change.
     Labels(ClusterId, Labels),
-    /// A cluster joins (`true`) or leaves (`false`) the selection of the rollout.
-    Selected(ClusterId, bool),
+    /// A target joins (`true`) or leaves (`false`) the selection of the rollout.
+    Selected(TargetId, bool),
     /// A person approves a stage, before it begins or after its end.
     Approve {
         /// The stage's name.
@@ -53,7 +53,7 @@ pub enum RolloutObject {
 pub enum ControllerInput<'a> {
     /// The new revision is released. Before this input the controller only observes.
     Released,
-    /// A cluster's report arrives at the controller.
+    /// A target's report arrives at the controller.
     Report(Report),
     /// A timer set with [`Plane::timer`] fires. The number identifies it.
     Timer(u32),
@@ -61,9 +61,9 @@ pub enum ControllerInput<'a> {
     Shown,
     /// The controller's cache shows a person's change.
     Person(&'a Change),
-    /// A cluster was cut off from the management cluster (`false`) or has returned (`true`). For external processes
+    /// A target's cluster was cut off from the management cluster (`false`) or has returned (`true`). For external processes
     /// only.
-    Link(ClusterId, bool),
+    Link(TargetId, bool),
     /// Nothing happens in the world before this time, or before the horizon if `None`. For external processes only.
     Quiet(Option<SimTime>),
     /// The simulated world has ended. The controller may continue until it reports completion. For external processes
@@ -98,16 +98,16 @@ pub trait Controller {
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>);
 
     /// Returns whether the product sees the target as ready on its wanted revision.
-    fn is_done(&self, cluster: ClusterId) -> bool;
+    fn is_done(&self, target: TargetId) -> bool;
 
     /// Returns whether the product's own settings exclude a target from updates. Such a target counts as paused.
-    fn leaves_alone(&self, _cluster: ClusterId) -> bool {
+    fn leaves_alone(&self, _target: TargetId) -> bool {
         false
     }
 
     /// Returns true if no pending step can change anything until the world changes. The rollout then counts as
     /// stalled. Relevant for products that poll by a timer or retry failing operations.
-    fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
+    fn is_idle(&self, _targets: &dyn RolloutTargets) -> bool {
         false
     }
 

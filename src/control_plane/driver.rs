@@ -1,15 +1,15 @@
-//! Connects a controller with the clusters of one run: delivers its inputs at their times, and carries out its
+//! Connects a controller with the targets of one run: delivers its inputs at their times, and carries out its
 //! actions.
 //!
-//! Reports and people's changes reach the controller after the watch delay. The clusters are a simulated world, or a
+//! Reports and people's changes reach the controller after the watch delay. The targets are a simulated world, or a
 //! recorded fleet in a test.
 
 use super::plane::{Record, SeenActs};
-use super::{Change, Clusters, Controller, ControllerInput, Plane, StatusLog, Traits};
+use super::{Change, Controller, ControllerInput, Plane, RolloutTargets, StatusLog, Traits};
 use crate::process::ProcessError;
 use crate::results::{PassRow, StatusRow};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, DriverEvent, Event, Queue, Report};
+use crate::world::{DriverEvent, Event, Queue, Report, TargetId};
 
 /// A product's control plane in one run.
 pub struct ControlPlane<'s> {
@@ -20,7 +20,7 @@ pub struct ControlPlane<'s> {
     watch_delay: SimDuration,
     /// People's changes, with their time since the release, in order of time.
     changes: &'s [(SimDuration, Change)],
-    /// Whether each cluster is online, as last reported to an external process.
+    /// Whether each target is online, as last reported to an external process.
     online: Vec<bool>,
     record: Record,
     /// The log of the product's status conditions. `None`: they are not recorded.
@@ -36,10 +36,10 @@ impl std::fmt::Debug for ControlPlane<'_> {
 }
 
 impl<'s> ControlPlane<'s> {
-    /// Creates a control plane for this number of `clusters`, which are initially all online.
+    /// Creates a control plane for this number of `targets`, which are initially all online.
     pub fn new(
         controller: Box<dyn Controller + 's>,
-        clusters: usize,
+        targets: usize,
         watch_delay: SimDuration,
         changes: &'s [(SimDuration, Change)],
     ) -> Self {
@@ -48,10 +48,10 @@ impl<'s> ControlPlane<'s> {
             controller,
             watch_delay,
             changes,
-            online: vec![true; clusters],
+            online: vec![true; targets],
             record: Record {
-                promoted: vec![None; clusters],
-                ever_promoted: vec![0; clusters],
+                promoted: vec![None; targets],
+                ever_promoted: vec![0; targets],
                 ..Record::default()
             },
             statuses: None,
@@ -104,7 +104,7 @@ impl<'s> ControlPlane<'s> {
         self.record.reported
     }
 
-    /// Returns the number of first promotions of any cluster to any revision.
+    /// Returns the number of first promotions of any target to any revision.
     pub const fn first_promotions(&self) -> u64 {
         self.record.first_promotions
     }
@@ -150,65 +150,65 @@ impl<'s> ControlPlane<'s> {
         queue.schedule(queue.now(), Event::Driver(DriverEvent::Released));
     }
 
-    /// Notifies an external process of clusters that were cut off or have returned.
-    pub fn links(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
+    /// Notifies an external process of targets whose cluster was cut off or has returned.
+    pub fn links(&mut self, targets: &mut dyn RolloutTargets, queue: &mut Queue) {
         if !self.traits.is_process {
             return;
         }
         for index in 0..self.online.len() {
-            let cluster = ClusterId(index as u32);
-            let is_online = clusters.is_online(cluster);
+            let target = TargetId(index as u32);
+            let is_online = targets.is_online(target);
             if std::mem::replace(&mut self.online[index], is_online) != is_online {
-                self.input(ControllerInput::Link(cluster, is_online), clusters, queue);
+                self.input(ControllerInput::Link(target, is_online), targets, queue);
             }
         }
     }
 
-    /// Handles an event of the control plane. Returns the clusters whose state may have changed for the controller.
+    /// Handles an event of the control plane. Returns the targets whose state may have changed for the controller.
     pub fn handle(
         &mut self,
         event: DriverEvent,
-        clusters: &mut dyn Clusters,
+        targets: &mut dyn RolloutTargets,
         queue: &mut Queue,
-    ) -> Vec<ClusterId> {
+    ) -> Vec<TargetId> {
         match event {
-            DriverEvent::Released => self.input(ControllerInput::Released, clusters, queue),
+            DriverEvent::Released => self.input(ControllerInput::Released, targets, queue),
             DriverEvent::Seen(report) => {
                 self.record.in_flight -= 1;
-                self.record.changed.push(report.cluster);
-                self.input(ControllerInput::Report(report), clusters, queue);
+                self.record.changed.push(report.target);
+                self.input(ControllerInput::Report(report), targets, queue);
             }
             DriverEvent::Timer(number) => {
                 self.record.timers -= 1;
-                self.input(ControllerInput::Timer(number), clusters, queue);
+                self.input(ControllerInput::Timer(number), targets, queue);
             }
-            DriverEvent::Instruct(cluster, revision) => {
+            DriverEvent::Instruct(target, revision) => {
                 self.record.in_flight -= 1;
                 Plane {
-                    clusters,
+                    targets,
                     queue,
                     record: &mut self.record,
                 }
-                .instruct(SimTime::ZERO, cluster, revision);
+                .instruct(SimTime::ZERO, target, revision);
             }
-            DriverEvent::Withdraw(cluster) => {
+            DriverEvent::Withdraw(target) => {
                 self.record.in_flight -= 1;
-                clusters.withdraw(cluster, queue);
+                targets.withdraw(target, queue);
             }
-            DriverEvent::Pause(cluster, is_paused) => {
+            DriverEvent::Pause(target, is_paused) => {
                 self.record.in_flight -= 1;
-                clusters.pause(cluster, is_paused, queue);
+                targets.pause(target, is_paused, queue);
             }
             DriverEvent::PersonActs(number) => {
                 self.record
                     .changed
-                    .extend((0..self.online.len() as u32).map(ClusterId));
+                    .extend((0..self.online.len() as u32).map(TargetId));
                 if let Change::Release(_) = self.changes[number as usize].1 {
                     self.record.reported = None;
                 }
                 self.input(
                     ControllerInput::Person(&self.changes[number as usize].1),
-                    clusters,
+                    targets,
                     queue,
                 );
             }
@@ -220,24 +220,24 @@ impl<'s> ControlPlane<'s> {
     pub fn follow(
         &mut self,
         next: Option<SimTime>,
-        clusters: &mut dyn Clusters,
+        targets: &mut dyn RolloutTargets,
         queue: &mut Queue,
     ) {
         if self.traits.is_process && next != Some(queue.now()) {
-            self.input(ControllerInput::Quiet(next), clusters, queue);
+            self.input(ControllerInput::Quiet(next), targets, queue);
         }
     }
 
     /// Lets an external process continue alone after the simulated world has ended, until it reports completion.
-    pub fn conclude(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
+    pub fn conclude(&mut self, targets: &mut dyn RolloutTargets, queue: &mut Queue) {
         if self.traits.is_process && !self.has_failed() {
-            self.input(ControllerInput::Over, clusters, queue);
+            self.input(ControllerInput::Over, targets, queue);
         }
     }
 
     /// Returns whether the product can still report completion when nothing more happens in the world.
-    pub fn may_report(&self, clusters: &dyn Clusters) -> bool {
-        let is_working = self.record.in_flight > 0 || !self.controller.is_idle(clusters);
+    pub fn may_report(&self, targets: &dyn RolloutTargets) -> bool {
+        let is_working = self.record.in_flight > 0 || !self.controller.is_idle(targets);
         is_working && self.record.reported.is_none() && !self.has_failed()
     }
 
@@ -245,7 +245,7 @@ impl<'s> ControlPlane<'s> {
     pub fn input(
         &mut self,
         input: ControllerInput<'_>,
-        clusters: &mut dyn Clusters,
+        targets: &mut dyn RolloutTargets,
         queue: &mut Queue,
     ) {
         let now = queue.now();
@@ -253,14 +253,14 @@ impl<'s> ControlPlane<'s> {
             now,
             input,
             &mut Plane {
-                clusters,
+                targets,
                 queue,
                 record: &mut self.record,
             },
         );
         if std::mem::take(&mut self.record.shows) {
             self.show(now);
-            self.input(ControllerInput::Shown, clusters, queue);
+            self.input(ControllerInput::Shown, targets, queue);
         }
     }
 }

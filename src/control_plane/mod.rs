@@ -19,20 +19,21 @@
 
 mod agenda;
 mod api_client;
-mod clusters;
+
 mod controller;
 mod driver;
 mod plane;
 mod settings;
 mod status_log;
+mod targets;
 mod work_queue;
 
 pub use agenda::Agenda;
 pub use api_client::{ApiClient, ApiRequest, RetryPolicy};
-pub use clusters::Clusters;
 pub use controller::{Change, Controller, ControllerInput, RolloutObject, Traits};
 pub use driver::ControlPlane;
 pub use plane::{Plane, SeenActs};
 pub use settings::{API_REQUEST, ControlLoop, WATCH_DELAY};
 pub use status_log::StatusLog;
+pub use targets::RolloutTargets;
 pub use work_queue::{RateLimiter, Runtime, WorkerPool};

@@ -1,18 +1,18 @@
-//! The actions that are available to a controller: setting timers, instructing clusters, and reporting its own
+//! The actions that are available to a controller: setting timers, instructing targets, and reporting its own
 //! activity.
 
-use super::clusters::Clusters;
+use super::targets::RolloutTargets;
 use crate::engine::EventId;
 use crate::process::ProcessError;
 use crate::results::PassRow;
 use crate::rollout::Revision;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, ClusterSpec, DriverEvent, Event, NEW, NOTHING, Queue};
+use crate::world::{ClusterSpec, DriverEvent, Event, NEW, NOTHING, Queue, TargetId};
 
 /// The control plane at one instant, through which a controller acts.
 pub struct Plane<'a> {
-    /// The clusters, which the controller can query.
-    pub clusters: &'a mut dyn Clusters,
+    /// The targets, which the controller can query.
+    pub targets: &'a mut dyn RolloutTargets,
     pub(super) queue: &'a mut Queue,
     pub(super) record: &'a mut Record,
 }
@@ -25,15 +25,15 @@ pub(super) struct Record {
     /// The number of reports and instructions in flight.
     pub(super) in_flight: usize,
     pub(super) passes: Vec<PassRow>,
-    /// The revision that each cluster was last promoted to.
+    /// The revision that each target was last promoted to.
     pub(super) promoted: Vec<Option<Revision>>,
-    /// The revisions that each cluster was ever promoted to, as a bit mask.
+    /// The revisions that each target was ever promoted to, as a bit mask.
     pub(super) ever_promoted: Vec<u32>,
-    /// The number of first promotions of any cluster to any revision. Switching back and forth between revisions does
+    /// The number of first promotions of any target to any revision. Switching back and forth between revisions does
     /// not count as progress.
     pub(super) first_promotions: u64,
-    /// Clusters whose state has changed for the controller since the last input.
-    pub(super) changed: Vec<ClusterId>,
+    /// Targets whose state has changed for the controller since the last input.
+    pub(super) changed: Vec<TargetId>,
     /// The intervals in which the rollout waited for a person, in any order.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
     /// The intervals in which the rollout waited for a person and for a timer of the strategy, in any order.
@@ -48,11 +48,11 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Records that a pass has promoted a cluster.
-    fn note_promotion(&mut self, cluster: ClusterId, revision: Revision) {
+    /// Records that a pass has promoted a target.
+    fn note_promotion(&mut self, target: TargetId, revision: Revision) {
         let Revision(number) = revision;
         let bit = 1 << number.min(u32::BITS - 1);
-        let ever = &mut self.ever_promoted[cluster.index()];
+        let ever = &mut self.ever_promoted[target.index()];
         if *ever & bit == 0 {
             *ever |= bit;
             self.first_promotions += 1;
@@ -127,70 +127,70 @@ impl Plane<'_> {
         self.record.timers -= usize::from(self.queue.cancel(timer).is_some());
     }
 
-    /// Writes an instruction to a cluster's agent, which takes effect at `at`. [`NOTHING`] removes the cluster's
+    /// Writes an instruction for a target to its agent, which takes effect at `at`. [`NOTHING`] removes the target's
     /// workloads.
-    pub fn instruct(&mut self, at: SimTime, cluster: ClusterId, revision: Revision) {
+    pub fn instruct(&mut self, at: SimTime, target: TargetId, revision: Revision) {
         if at > self.queue.now() {
             self.record.in_flight += 1;
             self.queue
-                .schedule(at, Event::Driver(DriverEvent::Instruct(cluster, revision)));
+                .schedule(at, Event::Driver(DriverEvent::Instruct(target, revision)));
         } else if revision == NOTHING {
-            self.clusters.remove(cluster, self.queue);
+            self.targets.remove(target, self.queue);
         } else {
-            self.clusters.instruct(cluster, revision, self.queue);
+            self.targets.instruct(target, revision, self.queue);
         }
     }
 
-    /// Pauses or resumes a cluster's deployment. The write takes effect at `at`.
-    pub fn pause(&mut self, at: SimTime, cluster: ClusterId, is_paused: bool) {
+    /// Pauses or resumes a target. The write takes effect at `at`.
+    pub fn pause(&mut self, at: SimTime, target: TargetId, is_paused: bool) {
         if at > self.queue.now() {
             self.record.in_flight += 1;
             self.queue
-                .schedule(at, Event::Driver(DriverEvent::Pause(cluster, is_paused)));
+                .schedule(at, Event::Driver(DriverEvent::Pause(target, is_paused)));
         } else {
-            self.clusters.pause(cluster, is_paused, self.queue);
+            self.targets.pause(target, is_paused, self.queue);
         }
     }
 
-    /// Promotes a cluster to a revision in a pass, and instructs it at `at`. A cluster that is paused or has no agent
+    /// Promotes a target to a revision in a pass, and instructs it at `at`. A cluster that is paused or has no agent
     /// never receives the instruction.
     pub fn deploy(
         &mut self,
         at: SimTime,
         spec: &ClusterSpec,
-        cluster: ClusterId,
+        target: TargetId,
         revision: Revision,
     ) {
         if spec.registered && !spec.paused {
-            self.promote(cluster, revision);
-            self.instruct(at, cluster, revision);
+            self.promote(target, revision);
+            self.instruct(at, target, revision);
         }
     }
 
-    /// Instructs a cluster's agent to remove the cluster's workloads now.
-    pub fn remove(&mut self, cluster: ClusterId) {
-        self.instruct(self.now(), cluster, NOTHING);
+    /// Instructs a cluster's agent to remove a target's workloads now.
+    pub fn remove(&mut self, target: TargetId) {
+        self.instruct(self.now(), target, NOTHING);
     }
 
-    /// Removes a cluster's workloads for good. The write takes effect at `at`.
-    pub fn withdraw(&mut self, at: SimTime, cluster: ClusterId) {
+    /// Removes a target's workloads for good. The write takes effect at `at`.
+    pub fn withdraw(&mut self, at: SimTime, target: TargetId) {
         if at > self.queue.now() {
             self.record.in_flight += 1;
             self.queue
-                .schedule(at, Event::Driver(DriverEvent::Withdraw(cluster)));
+                .schedule(at, Event::Driver(DriverEvent::Withdraw(target)));
         } else {
-            self.clusters.withdraw(cluster, self.queue);
+            self.targets.withdraw(target, self.queue);
         }
     }
 
-    /// Applies a revision in a cluster from the management cluster now. An offline cluster never receives it.
-    pub fn push(&mut self, cluster: ClusterId, revision: Revision) {
-        self.clusters.push(cluster, revision, self.queue);
+    /// Applies a revision of a target from the management cluster now. An offline cluster never receives it.
+    pub fn push(&mut self, target: TargetId, revision: Revision) {
+        self.targets.push(target, revision, self.queue);
     }
 
     /// Aborts an apply that would fail, on behalf of the management cluster. The agent does not report the abort.
-    pub fn break_off(&mut self, cluster: ClusterId) {
-        self.clusters.break_off(cluster, self.queue);
+    pub fn break_off(&mut self, target: TargetId) {
+        self.targets.break_off(target, self.queue);
     }
 
     /// Begins a pass. `unavailable` is the number of unavailable targets.
@@ -215,10 +215,10 @@ impl Plane<'_> {
         }
     }
 
-    /// Records the promotion of a cluster to a revision in a pass. It counts once for each cluster and revision.
-    pub fn promote(&mut self, cluster: ClusterId, revision: Revision) {
-        let before = self.record.promoted[cluster.index()].replace(revision);
-        self.record.note_promotion(cluster, revision);
+    /// Records the promotion of a target to a revision in a pass. It counts once for each target and revision.
+    pub fn promote(&mut self, target: TargetId, revision: Revision) {
+        let before = self.record.promoted[target.index()].replace(revision);
+        self.record.note_promotion(target, revision);
         if before != Some(revision)
             && let Some(pass) = self.record.passes.last_mut()
         {
@@ -231,9 +231,9 @@ impl Plane<'_> {
         &mut self.record.passes
     }
 
-    /// Announces that [`super::Controller::is_done`] may have changed for a cluster.
-    pub fn changed(&mut self, cluster: ClusterId) {
-        self.record.changed.push(cluster);
+    /// Announces that [`super::Controller::is_done`] may have changed for a target.
+    pub fn changed(&mut self, target: TargetId) {
+        self.record.changed.push(target);
     }
 
     /// Reports that the product's own status shows the rollout of the new revision as complete.

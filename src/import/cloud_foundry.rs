@@ -261,13 +261,13 @@ fn readiness(kind: Option<&str>, interval: Option<u64>) -> ReadinessFacts {
 }
 
 /// The facts about a deployment that an import needs.
-struct DeploymentFacts {
+struct ExportedDeployment {
     strategy: StrategyDraft,
     /// The final number of instances, if the deployment contains it.
     instances: Option<u64>,
 }
 
-impl DeploymentFacts {
+impl ExportedDeployment {
     /// Returns the notes about a deployment that changes the number of instances.
     fn notes_on_scaling(&self, from: u64, to: u64) -> Vec<String> {
         let mut notes = vec![format!(
@@ -291,7 +291,7 @@ fn deployment(
     texts: &mut Texts,
     read: &mut Vec<String>,
     notes: &mut Vec<String>,
-) -> OrProblems<DeploymentFacts> {
+) -> OrProblems<ExportedDeployment> {
     let found = strategy::read(path, &DEPLOYMENT, is_deployment, "deployment.json", texts)?;
     if let Some(found) = found {
         read.push(format!("{}: a deployment", found.file.origin));
@@ -300,7 +300,7 @@ fn deployment(
     notes.push(
         "no --deployment: the strategy is a rolling deployment with `max_in_flight` 1".to_owned(),
     );
-    Ok(DeploymentFacts {
+    Ok(ExportedDeployment {
         strategy: StrategyDraft::of("cloudFoundry"),
         instances: None,
     })
@@ -311,7 +311,7 @@ fn is_deployment(shape: &ExportShape) -> bool {
 }
 
 /// Returns the draft for a deployment found in a file.
-fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<DeploymentFacts> {
+fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<ExportedDeployment> {
     let body = found.read::<Map<String, Value>>()?;
     let is_answer = ["guid", "state", "status", "links"]
         .iter()
@@ -349,7 +349,7 @@ fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<Deployment
             + "\n";
     }
     draft.file = Some(file);
-    Ok(DeploymentFacts {
+    Ok(ExportedDeployment {
         strategy: draft,
         instances,
     })

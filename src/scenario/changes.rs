@@ -19,7 +19,7 @@ use crate::document::path::Path;
 use crate::products::Strategy;
 use crate::rollout::label_selector::{LabelSelector, Labels};
 use crate::units::{SimDuration, counted};
-use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind, TargetId};
 
 /// A person's action during the rollout. It has exactly one field in addition to `after` and `strategy`.
 #[derive(Clone, Debug, Deserialize)]
@@ -228,7 +228,7 @@ impl Checker<'_> {
         }
         if let Some(selector) = &change.deselect {
             for cluster in self.clusters_of(&path.key("deselect"), selector, world) {
-                acts.push(Change::Selected(ClusterId(cluster as u32), false));
+                acts.push(Change::Selected(TargetId(cluster as u32), false));
             }
         }
         if let Some(relabel) = &change.relabel {

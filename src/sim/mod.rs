@@ -35,7 +35,7 @@ use crate::results::{RunOutcome, RunRecord};
 use crate::rollout::Hold;
 use crate::scenario::{Scenario, Variant};
 use crate::units::SimTime;
-use crate::world::{DistributionEvent, DriverEvent, Event, Queue, World};
+use crate::world::{DistributionEvent, DriverEvent, Event, Queue, TargetId, World};
 pub use draws::draw_shares;
 pub use emulated::{EndedPull, LabObservation, Laboratory, MeasuredEgress, run_emulated};
 pub use error::RunFailure;
@@ -243,7 +243,7 @@ impl<'s> Sim<'s> {
             streams,
         };
         let controller = scenario.strategy.controller(run);
-        let targets = scenario.world.clusters.len();
+        let targets = world.targets();
         let watch_delay = scenario.control_loop.watch_delay;
         let control = ControlPlane::new(controller, targets, watch_delay, &scenario.changes);
         if control.traits.sees_progress_deadlines {
@@ -368,15 +368,19 @@ impl<'s> Sim<'s> {
 
     /// Returns which targets could be updated, evaluated at the end of the run.
     fn reach(&self) -> Reach {
-        let clusters = &self.scenario.world.clusters;
+        let mut clusters = Vec::with_capacity(self.world.targets());
+        for target in 0..self.world.targets() {
+            let cluster = self.world.cluster_of_target(TargetId::at(target));
+            clusters.push(&self.scenario.world.clusters[cluster.index()]);
+        }
         let heeds_pause = !self.control.traits.ignores_pause;
         let horizon = SimTime::ZERO + self.scenario.horizon;
         let online = self.world.ever_online(horizon);
-        let reach = Reach::judge(clusters, &self.progress, heeds_pause, |cluster| {
-            online[cluster.index()]
+        let reach = Reach::judge(&clusters, &self.progress, heeds_pause, |target| {
+            online[self.world.cluster_of_target(target).index()]
         });
-        reach.without(&self.progress, |cluster| {
-            self.control.controller.leaves_alone(cluster)
+        reach.without(&self.progress, |target| {
+            self.control.controller.leaves_alone(target)
         })
     }
 
@@ -435,9 +439,9 @@ impl Sim<'_> {
         if matches!(event, DriverEvent::Released | DriverEvent::PersonActs(_)) {
             self.acts += 1;
         }
-        for cluster in self.control.handle(event, &mut self.world, queue) {
-            let is_done = self.control.controller.is_done(cluster);
-            self.progress.set(cluster, is_done, queue.now());
+        for target in self.control.handle(event, &mut self.world, queue) {
+            let is_done = self.control.controller.is_done(target);
+            self.progress.set(target, is_done, queue.now());
         }
     }
 

@@ -35,7 +35,7 @@ use crate::rollout::Hold;
 use crate::scenario::Variant;
 use crate::stats::CensoredFit;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{AgentEvent, ClusterId, Event, FaultEvent, NEW, Queue, Report};
+use crate::world::{AgentEvent, ClusterId, Event, FaultEvent, NEW, Queue, Report, TargetId};
 
 /// The observed state of a target.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -205,7 +205,11 @@ impl Sim<'_> {
         if faults.outages.is_some() || !faults.regional.is_empty() {
             return;
         }
-        let offline: Vec<bool> = self.world.facts().map(|facts| facts.offline).collect();
+        let offline: Vec<bool> = self
+            .world
+            .cluster_facts()
+            .map(|facts| facts.offline)
+            .collect();
         for (at, is_offline) in offline.into_iter().enumerate() {
             if is_offline && past.seen.targets[at].state == SeenState::Ready {
                 past.targets[at].is_reconnected = true;
@@ -231,8 +235,8 @@ impl Past<'_> {
     /// Returns whether an event must not happen now because the observation contradicts it.
     pub(super) fn withholds(&mut self, event: Event, queue: &mut Queue) -> bool {
         match event {
-            Event::Agent(AgentEvent::InstructionArrives(cluster)) => {
-                self.withholds_instruction(cluster, queue)
+            Event::Agent(AgentEvent::InstructionArrives(target)) => {
+                self.withholds_instruction(target, queue)
             }
             Event::Agent(AgentEvent::ReportArrives(report)) if report.applied == NEW => {
                 self.withholds_report(report, queue)
@@ -251,39 +255,39 @@ impl Past<'_> {
         }
     }
 
-    fn withholds_instruction(&mut self, cluster: ClusterId, queue: &mut Queue) -> bool {
-        let seen = self.seen.targets[cluster.index()];
+    fn withholds_instruction(&mut self, target: TargetId, queue: &mut Queue) -> bool {
+        let seen = self.seen.targets[target.index()];
         if seen.state == SeenState::Waiting && queue.now() < self.seen.now {
             queue.schedule(
                 self.seen.now,
-                Event::Agent(AgentEvent::InstructionArrives(cluster)),
+                Event::Agent(AgentEvent::InstructionArrives(target)),
             );
             return true;
         }
-        let target = &mut self.targets[cluster.index()];
-        target.instructed.get_or_insert(queue.now());
-        if seen.state == SeenState::Ready && target.due.is_none() {
+        let followed = &mut self.targets[target.index()];
+        followed.instructed.get_or_insert(queue.now());
+        if seen.state == SeenState::Ready && followed.due.is_none() {
             let at = seen.ready.unwrap_or(self.seen.now).max(queue.now());
-            target.due = Some(at);
-            schedule_ready_report(cluster, at, queue);
+            followed.due = Some(at);
+            schedule_ready_report(target, at, queue);
         }
         if let PlannedRest::Takes(duration) = seen.rest
-            && target.due.is_none()
+            && followed.due.is_none()
         {
-            let told = seen.instructed.or(target.instructed);
+            let told = seen.instructed.or(followed.instructed);
             // A report at exactly this instant would count as observed, so it comes later.
             let least = self.seen.now.max(queue.now()) + SimDuration::from_millis(1);
             let at = least.max(told.unwrap_or(queue.now()) + duration);
-            target.due = Some(at);
-            schedule_ready_report(cluster, at, queue);
+            followed.due = Some(at);
+            schedule_ready_report(target, at, queue);
         }
         false
     }
 
     fn withholds_report(&mut self, report: Report, queue: &mut Queue) -> bool {
         let now = queue.now();
-        let seen = self.seen.targets[report.cluster.index()];
-        let target = &mut self.targets[report.cluster.index()];
+        let seen = self.seen.targets[report.target.index()];
+        let target = &mut self.targets[report.target.index()];
         if target.is_ready {
             // The target's reports are out of date until its simulated update has caught up.
             let has_caught_up = target.own_ready.is_some();
@@ -317,15 +321,15 @@ impl Past<'_> {
             }
             SeenState::Updating if now < self.seen.now => {
                 if is_own {
-                    schedule_ready_report(report.cluster, self.seen.now, queue);
+                    schedule_ready_report(report.target, self.seen.now, queue);
                 }
                 true
             }
             SeenState::Updating => {
                 if target.due.is_none() {
-                    let at = now + self.rest(report.cluster);
-                    self.targets[report.cluster.index()].due = Some(at);
-                    schedule_ready_report(report.cluster, at, queue);
+                    let at = now + self.rest(report.target);
+                    self.targets[report.target.index()].due = Some(at);
+                    schedule_ready_report(report.target, at, queue);
                 }
                 true
             }
@@ -333,9 +337,9 @@ impl Past<'_> {
     }
 
     /// Returns the remaining time of an update that finished too early in the run.
-    fn rest(&mut self, cluster: ClusterId) -> SimDuration {
+    fn rest(&mut self, target: TargetId) -> SimDuration {
         let now = self.seen.now;
-        let at = cluster.index();
+        let at = target.index();
         let instructed = self.seen.targets[at].instructed;
         let instructed = instructed.or(self.targets[at].instructed).unwrap_or(now);
         let elapsed = now.saturating_since(instructed).as_secs_f64();
@@ -343,7 +347,7 @@ impl Past<'_> {
             self.fit = CensoredFit::of(&self.own_durations());
         }
         let fit = self.fit;
-        let key = EntityKey::of("update in progress").part(u64::from(cluster.0));
+        let key = EntityKey::of("update in progress").part(u64::from(target.0));
         let share = match self.seen.targets[at].rest {
             PlannedRest::Longer(share) => 1.0 - share,
             _ => 1.0 - dist::unit(&mut self.streams.stream(key, "rest")),
@@ -369,9 +373,9 @@ impl Past<'_> {
 }
 
 /// Schedules the arrival of a report of readiness.
-fn schedule_ready_report(cluster: ClusterId, at: SimTime, queue: &mut Queue) {
+fn schedule_ready_report(target: TargetId, at: SimTime, queue: &mut Queue) {
     let report = Report {
-        cluster,
+        target,
         applied: NEW,
         ready: true,
         degraded: false,

@@ -20,7 +20,7 @@ use itertools::Itertools;
 use super::progress::Progress;
 use crate::results::PassRow;
 use crate::units::{SimDuration, SimTime};
-use crate::world::ClusterFacts;
+use crate::world::{ClusterFacts, DeploymentFacts};
 
 /// The parts of the time to completion, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -83,11 +83,18 @@ pub(super) struct PathEnds {
     pub(super) end: SimTime,
 }
 
+/// The facts about a target: those of its deployment, and those of its cluster.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TargetFacts {
+    pub(super) deployment: DeploymentFacts,
+    pub(super) cluster: ClusterFacts,
+}
+
 impl RolloutPath {
     pub(super) fn of(
         PathEnds { released, end }: PathEnds,
         progress: &Progress,
-        facts: &[&ClusterFacts],
+        facts: &[TargetFacts],
         passes: &[PassRow],
         waits: &PeoplesWaits,
     ) -> Self {
@@ -98,8 +105,8 @@ impl RolloutPath {
         while let Some(done) = last {
             // The product may see a target as ready before all targets are ready.
             path.wait(done.at, until, waits);
-            let facts = facts[done.cluster.index()];
-            let instructed = facts.instructed.unwrap_or(done.at);
+            let facts = facts[done.target.index()];
+            let instructed = facts.deployment.instructed.unwrap_or(done.at);
             let instructed = instructed.clamp(released, done.at.max(released));
             path.update(instructed, done.at, facts, waits);
             until = instructed;
@@ -122,25 +129,29 @@ impl RolloutPath {
         &mut self,
         instructed: SimTime,
         done: SimTime,
-        facts: &ClusterFacts,
+        facts: TargetFacts,
         waits: &PeoplesWaits,
     ) {
-        let begun = facts.begun.unwrap_or(done).clamp(instructed, done);
+        let TargetFacts {
+            deployment,
+            cluster,
+        } = facts;
+        let begun = deployment.begun.unwrap_or(done).clamp(instructed, done);
         // A release that changes no pod leaves them ready.
-        let settled = facts.settled.unwrap_or(begun).clamp(begun, done);
+        let settled = deployment.settled.unwrap_or(begun).clamp(begun, done);
         let stopped = covered(&waits.pauses, instructed, begun);
         self.people += stopped;
         let mut there = (begun - instructed).saturating_sub(stopped);
         let mut back = done - settled;
-        self.offline += taken(&mut there, facts.instruction_waited);
-        self.offline += taken(&mut back, facts.report_waited);
+        self.offline += taken(&mut there, deployment.instruction_waited);
+        self.offline += taken(&mut back, deployment.report_waited);
         self.report += there + back;
         let mut inside = settled - begun;
-        self.transfer += taken(&mut inside, facts.transferring);
-        self.unpack += taken(&mut inside, facts.unpacking);
-        self.throttled += taken(&mut inside, facts.throttled);
-        self.unavailable += taken(&mut inside, facts.unavailable);
-        self.kubelet += taken(&mut inside, facts.held_by_kubelet);
+        self.transfer += taken(&mut inside, cluster.transferring);
+        self.unpack += taken(&mut inside, cluster.unpacking);
+        self.throttled += taken(&mut inside, cluster.throttled);
+        self.unavailable += taken(&mut inside, cluster.unavailable);
+        self.kubelet += taken(&mut inside, cluster.held_by_kubelet);
         self.start += inside;
     }
 }
@@ -163,7 +174,7 @@ fn last_pass(passes: &[PassRow], instructed: SimTime) -> Option<SimTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::ClusterId;
+    use crate::world::TargetId;
 
     fn at(secs: u64) -> SimTime {
         SimTime::from_secs(secs)
@@ -176,20 +187,20 @@ mod tests {
         }
     }
 
-    fn facts(
-        instructed: u64,
-        begun: u64,
-        transfer: u64,
-        unpack: u64,
-        settled: u64,
-    ) -> ClusterFacts {
-        ClusterFacts {
-            instructed: Some(at(instructed)),
-            begun: Some(at(begun)),
-            transferring: SimDuration::from_secs(transfer),
-            unpacking: SimDuration::from_secs(unpack),
-            settled: Some(at(settled)),
-            ..ClusterFacts::default()
+    fn facts(instructed: u64, begun: u64, transfer: u64, unpack: u64, settled: u64) -> TargetFacts {
+        TargetFacts {
+            deployment: DeploymentFacts {
+                instructed: Some(at(instructed)),
+                begun: Some(at(begun)),
+                settled: Some(at(settled)),
+                ..DeploymentFacts::default()
+            },
+            cluster: ClusterFacts {
+                begun: Some(at(begun)),
+                transferring: SimDuration::from_secs(transfer),
+                unpacking: SimDuration::from_secs(unpack),
+                ..ClusterFacts::default()
+            },
         }
     }
 
@@ -205,7 +216,7 @@ mod tests {
         ];
         let mut progress = Progress::new(3);
         for (cluster, secs) in [(2, 21), (0, 52), (1, 1103)] {
-            progress.set(ClusterId(cluster), true, at(secs));
+            progress.set(TargetId(cluster), true, at(secs));
         }
         let pass = |t_s: f64| PassRow {
             t_s,
@@ -217,7 +228,6 @@ mod tests {
             pauses: vec![(at(52), at(1052))],
             ..PeoplesWaits::default()
         };
-        let all = all.each_ref();
         let ends = ends(10, 1103);
         let path = RolloutPath::of(ends, &progress, &all, &passes, &waits);
         let set = PeoplesWaits {
@@ -250,17 +260,15 @@ mod tests {
     #[test]
     fn waits_of_pulls_and_messages_are_separate_parts_and_all_parts_add_up() {
         // Released and instructed at 10, begins at 30, settled at 80, seen at 100.
-        let waiting = ClusterFacts {
-            throttled: SimDuration::from_secs(5),
-            unavailable: SimDuration::from_secs(4),
-            held_by_kubelet: SimDuration::from_secs(3),
-            instruction_waited: SimDuration::from_secs(15),
-            report_waited: SimDuration::from_secs(12),
-            ..facts(10, 30, 20, 10, 80)
-        };
+        let mut waiting = facts(10, 30, 20, 10, 80);
+        waiting.cluster.throttled = SimDuration::from_secs(5);
+        waiting.cluster.unavailable = SimDuration::from_secs(4);
+        waiting.cluster.held_by_kubelet = SimDuration::from_secs(3);
+        waiting.deployment.instruction_waited = SimDuration::from_secs(15);
+        waiting.deployment.report_waited = SimDuration::from_secs(12);
         let mut progress = Progress::new(1);
-        progress.set(ClusterId(0), true, at(100));
-        let path_of = |facts: &ClusterFacts| {
+        progress.set(TargetId(0), true, at(100));
+        let path_of = |facts: TargetFacts| {
             let passes = [PassRow {
                 t_s: 10.0,
                 passes: 1,
@@ -283,27 +291,23 @@ mod tests {
             .map(|part| part.as_secs_f64() as u64)
         };
         // Instruction: 20 s, 15 s of them offline. Inside the cluster: 50 s. Report: 20 s, 12 s of them offline.
-        assert_eq!(secs(path_of(&waiting)), [20, 10, 5, 4, 3, 8, 27, 13]);
+        assert_eq!(secs(path_of(waiting)), [20, 10, 5, 4, 3, 8, 27, 13]);
         // Waits that are longer than the available time count at most once.
-        let long = ClusterFacts {
-            unavailable: SimDuration::from_secs(1000),
-            report_waited: SimDuration::from_secs(1000),
-            ..waiting
-        };
-        assert_eq!(secs(path_of(&long)), [20, 10, 5, 15, 0, 0, 35, 5]);
+        let mut long = waiting;
+        long.cluster.unavailable = SimDuration::from_secs(1000);
+        long.deployment.report_waited = SimDuration::from_secs(1000);
+        assert_eq!(secs(path_of(long)), [20, 10, 5, 15, 0, 0, 35, 5]);
         // Without workloads, nothing begins or settles, so messages take all of the time.
-        let nothing = ClusterFacts {
-            instructed: Some(at(10)),
-            ..ClusterFacts::default()
-        };
-        assert_eq!(secs(path_of(&nothing)), [0, 0, 0, 0, 0, 0, 0, 90]);
+        let mut nothing = TargetFacts::default();
+        nothing.deployment.instructed = Some(at(10));
+        assert_eq!(secs(path_of(nothing)), [0, 0, 0, 0, 0, 0, 0, 90]);
     }
 
     #[test]
     fn a_stop_that_delays_an_instructed_cluster_counts_as_a_wait_for_people() {
         // Instructed at 10, stopped from 12 to 112, begins at 113, ready at 150, seen as ready at 152.
         let mut progress = Progress::new(1);
-        progress.set(ClusterId(0), true, at(152));
+        progress.set(TargetId(0), true, at(152));
         let passes = [PassRow {
             t_s: 10.0,
             passes: 1,
@@ -316,7 +320,7 @@ mod tests {
         let path = RolloutPath::of(
             ends(10, 152),
             &progress,
-            &[&facts(10, 113, 20, 5, 150)],
+            &[facts(10, 113, 20, 5, 150)],
             &passes,
             &waits,
         );
@@ -353,8 +357,8 @@ mod tests {
         // One pass at 0 writes for 100 s. The first target is ready long before the last one is instructed.
         let all = [facts(1, 2, 3, 1, 10), facts(100, 101, 3, 1, 110)];
         let mut progress = Progress::new(2);
-        progress.set(ClusterId(0), true, at(11));
-        progress.set(ClusterId(1), true, at(112));
+        progress.set(TargetId(0), true, at(11));
+        progress.set(TargetId(1), true, at(112));
         let passes = [PassRow {
             t_s: 0.0,
             passes: 1,

@@ -1,7 +1,7 @@
 //! The progress of a rollout, as its product sees it.
 
 use crate::units::SimTime;
-use crate::world::ClusterId;
+use crate::world::TargetId;
 
 /// The targets that are done, and the time at which each count of done targets was first reached.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Progress {
 #[derive(Clone, Copy, Debug)]
 struct TargetChange {
     at: SimTime,
-    cluster: ClusterId,
+    target: TargetId,
     is_done: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct DoneChange {
     /// The change's index among all changes.
     pub(super) number: usize,
     pub(super) at: SimTime,
-    pub(super) cluster: ClusterId,
+    pub(super) target: TargetId,
 }
 
 impl Progress {
@@ -42,8 +42,8 @@ impl Progress {
     }
 
     /// Records whether a target is done.
-    pub(super) fn set(&mut self, cluster: ClusterId, is_done: bool, now: SimTime) {
-        let was_done = std::mem::replace(&mut self.done[cluster.index()], is_done);
+    pub(super) fn set(&mut self, target: TargetId, is_done: bool, now: SimTime) {
+        let was_done = std::mem::replace(&mut self.done[target.index()], is_done);
         match (was_done, is_done) {
             (false, true) => self.count += 1,
             (true, false) => self.count -= 1,
@@ -51,7 +51,7 @@ impl Progress {
         }
         self.changes.push(TargetChange {
             at: now,
-            cluster,
+            target,
             is_done,
         });
         if self.count > self.first.len() {
@@ -59,8 +59,8 @@ impl Progress {
         }
     }
 
-    pub(super) fn is_done(&self, cluster: ClusterId) -> bool {
-        self.done[cluster.index()]
+    pub(super) fn is_done(&self, target: TargetId) -> bool {
+        self.done[target.index()]
     }
 
     /// Returns the time at which all of these targets were first done simultaneously. `None`: this never happened, or
@@ -69,7 +69,7 @@ impl Progress {
         let wanted = among.iter().filter(|is_wanted| **is_wanted).count();
         let mut done = 0;
         for change in &self.changes {
-            if !among[change.cluster.index()] {
+            if !among[change.target.index()] {
                 continue;
             }
             if change.is_done {
@@ -93,7 +93,7 @@ impl Progress {
         Some(DoneChange {
             number,
             at: changes[number].at,
-            cluster: changes[number].cluster,
+            target: changes[number].target,
         })
     }
 
@@ -130,18 +130,18 @@ mod tests {
     fn a_share_is_reached_when_enough_targets_are_ready_simultaneously_for_the_first_time() {
         let mut progress = Progress::new(4);
         let at = |secs| SimTime::from_secs(secs);
-        progress.set(ClusterId(0), true, at(1));
-        progress.set(ClusterId(1), true, at(2));
-        progress.set(ClusterId(0), false, at(3));
-        progress.set(ClusterId(2), true, at(4));
+        progress.set(TargetId(0), true, at(1));
+        progress.set(TargetId(1), true, at(2));
+        progress.set(TargetId(0), false, at(3));
+        progress.set(TargetId(2), true, at(4));
         assert_eq!(
             progress.reached(0.5),
             Some(at(2)),
             "one fell back and another came: still two"
         );
         assert_eq!(progress.reached(0.51), None);
-        progress.set(ClusterId(0), true, at(5));
-        progress.set(ClusterId(3), true, at(6));
+        progress.set(TargetId(0), true, at(5));
+        progress.set(TargetId(3), true, at(6));
         assert_eq!(
             (progress.reached(0.9), progress.is_complete()),
             (Some(at(6)), true)

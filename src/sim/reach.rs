@@ -6,7 +6,7 @@
 
 use super::progress::Progress;
 use crate::units::SimTime;
-use crate::world::{ClusterId, ClusterSpec};
+use crate::world::{ClusterSpec, TargetId};
 
 /// The reason why a target could not be updated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,17 +27,17 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Evaluates the `clusters`, given which of them are ready (`progress`) and which are online. `heeds_pause`: the
+    /// Evaluates targets on these `clusters`, given which of them are ready (`progress`) and which are online. `heeds_pause`: the
     /// product does not update paused clusters.
     pub(super) fn judge(
-        clusters: &[ClusterSpec],
+        clusters: &[&ClusterSpec],
         progress: &Progress,
         heeds_pause: bool,
-        is_ever_online: impl Fn(ClusterId) -> bool,
+        is_ever_online: impl Fn(TargetId) -> bool,
     ) -> Self {
         let mut obstacles = Vec::with_capacity(clusters.len());
         for (at, spec) in clusters.iter().enumerate() {
-            let id = ClusterId::at(at);
+            let id = TargetId::at(at);
             obstacles.push(if progress.is_done(id) {
                 None
             } else if !spec.registered {
@@ -57,10 +57,10 @@ impl Reach {
     pub(super) fn without(
         mut self,
         progress: &Progress,
-        is_left_alone: impl Fn(ClusterId) -> bool,
+        is_left_alone: impl Fn(TargetId) -> bool,
     ) -> Self {
         for (at, obstacle) in self.obstacles.iter_mut().enumerate() {
-            let id = ClusterId::at(at);
+            let id = TargetId::at(at);
             if obstacle.is_none() && !progress.is_done(id) && is_left_alone(id) {
                 *obstacle = Some(Obstacle::Paused);
             }
@@ -69,8 +69,8 @@ impl Reach {
     }
 
     /// Returns whether a target could be updated.
-    pub(super) fn is_reachable(&self, cluster: ClusterId) -> bool {
-        self.obstacles[cluster.index()].is_none()
+    pub(super) fn is_reachable(&self, target: TargetId) -> bool {
+        self.obstacles[target.index()].is_none()
     }
 
     /// Returns the number of targets that could be updated.
@@ -117,11 +117,11 @@ mod tests {
         ];
         let mut progress = Progress::new(clusters.len());
         let at = SimTime::from_secs;
-        progress.set(ClusterId(0), true, at(10));
-        progress.set(ClusterId(4), true, at(30));
+        progress.set(TargetId(0), true, at(10));
+        progress.set(TargetId(4), true, at(30));
         let reach = |heeds_pause| {
-            Reach::judge(&clusters, &progress, heeds_pause, |id| {
-                id != ClusterId(5) && id != ClusterId(0)
+            Reach::judge(&clusters.each_ref(), &progress, heeds_pause, |id| {
+                id != TargetId(5) && id != TargetId(0)
             })
         };
         // The first target is offline now but was updated; the second waits; the fifth was updated although it is
@@ -141,8 +141,10 @@ mod tests {
         let left_alone = reach(false).without(&progress, |id| id.0 <= 1);
         let counts = (left_alone.reachable(), left_alone.count(Obstacle::Paused));
         assert_eq!(counts, (3, 1), "the first is ready, the second is not");
-        progress.set(ClusterId(1), true, at(40));
-        let ready = Reach::judge(&clusters, &progress, true, |id| id != ClusterId(5));
+        progress.set(TargetId(1), true, at(40));
+        let ready = Reach::judge(&clusters.each_ref(), &progress, true, |id| {
+            id != TargetId(5)
+        });
         assert_eq!(
             (ready.reachable(), ready.all_ready(&progress)),
             (3, Some(at(40)))
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_completion_time_is_when_all_targets_were_ready_simultaneously() {
-        let clusters = vec![
+        let clusters = [
             cluster(false, true),
             cluster(false, true),
             cluster(false, false),
@@ -166,14 +168,14 @@ mod tests {
             (1, false, 5),
             (1, true, 6),
         ] {
-            progress.set(ClusterId(cluster), done, at(secs));
+            progress.set(TargetId(cluster), done, at(secs));
         }
-        let reach = Reach::judge(&clusters, &progress, true, |_| true);
+        let reach = Reach::judge(&clusters.each_ref(), &progress, true, |_| true);
         assert_eq!(
             (reach.reachable(), reach.all_ready(&progress)),
             (2, Some(at(4)))
         );
-        let nobody = Reach::judge(&clusters[2..], &Progress::new(1), true, |_| true);
+        let nobody = Reach::judge(&[&clusters[2]], &Progress::new(1), true, |_| true);
         assert_eq!(
             (nobody.reachable(), nobody.all_ready(&Progress::new(1))),
             (0, None)

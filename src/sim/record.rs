@@ -5,7 +5,7 @@
 use itertools::izip;
 
 use super::Sim;
-use super::path::{PathEnds, PeoplesWaits, RolloutPath};
+use super::path::{PathEnds, PeoplesWaits, RolloutPath, TargetFacts};
 use super::reach::{Obstacle, Reach};
 use crate::control_plane::{Change, RolloutObject};
 use crate::results::{
@@ -16,8 +16,8 @@ use crate::rollout::Hold;
 use crate::scenario::Variant;
 use crate::units::{BytesPerSec, SimDuration, SimTime, stats};
 use crate::world::{
-    Bin, ClusterFacts, ClusterId, ClusterPhase, DistributionKind, LinkLoad, LinkOwner, PullError,
-    Totals, WorldSpec,
+    Bin, ClusterFacts, DeploymentPhase, DistributionKind, LinkLoad, LinkOwner, PullError,
+    SiteFacts, TargetId, Totals, WorldSpec,
 };
 
 /// The end of a run.
@@ -167,7 +167,15 @@ impl Sim<'_> {
         passes: &[PassRow],
         mut waits: PeoplesWaits,
     ) -> RolloutPath {
-        let facts: Vec<&ClusterFacts> = self.world.facts().collect();
+        let clusters: Vec<ClusterFacts> = self.world.cluster_facts().copied().collect();
+        let mut facts = Vec::with_capacity(self.world.targets());
+        for (at, deployment) in self.world.deployment_facts().enumerate() {
+            let cluster = self.world.cluster_of_target(TargetId::at(at));
+            facts.push(TargetFacts {
+                deployment: *deployment,
+                cluster: clusters[cluster.index()],
+            });
+        }
         let mut stopped = ends.released;
         for (after, change) in &self.scenario.changes {
             let at = ends.released + *after;
@@ -283,7 +291,7 @@ impl Sim<'_> {
             backoffs: totals.backoffs,
             crashes: totals.crashes,
             peak_not_ready: meter.peak_not_ready(),
-            not_ready_cluster_hours: meter.not_ready_cluster_hours(),
+            not_ready_cluster_hours: meter.not_ready_hours(),
             exposed_targets: clusters.exposed,
             passes: passes.passes,
             promotions: passes.promotions,
@@ -322,7 +330,7 @@ impl Sim<'_> {
             may_remove |= removes_workloads(change);
         }
         let mut removed = 0;
-        for facts in self.world.facts() {
+        for facts in self.world.deployment_facts() {
             removed += u64::from(facts.removed.is_some());
         }
         may_remove.then_some(removed)
@@ -383,10 +391,10 @@ impl Sim<'_> {
             return Vec::new();
         }
         let mut reachable = Vec::new();
-        for at in 0..self.scenario.world.clusters.len() {
-            let cluster = ClusterId::at(at);
-            if milestones.reach.is_reachable(cluster) {
-                reachable.push(cluster);
+        for at in 0..self.world.targets() {
+            let target = TargetId::at(at);
+            if milestones.reach.is_reachable(target) {
+                reachable.push(target);
             }
         }
         let mut rows = Vec::new();
@@ -403,14 +411,14 @@ impl Sim<'_> {
     fn cluster_rows(&self) -> Vec<ClusterRow> {
         let world = &self.scenario.world;
         let stages = self.control.controller.stages();
-        let clusters = izip!(
-            &world.clusters,
-            self.world.facts(),
-            self.world.site_facts(),
-            stages
-        );
-        let mut rows = Vec::with_capacity(world.clusters.len());
-        for (spec, facts, site, stage) in clusters {
+        let sites: Vec<SiteFacts> = self.world.site_facts().collect();
+        let clusters: Vec<&ClusterFacts> = self.world.cluster_facts().collect();
+        let mut rows = Vec::with_capacity(self.world.targets());
+        for (at, (facts, stage)) in self.world.deployment_facts().zip(stages).enumerate() {
+            let cluster = self.world.cluster_of_target(TargetId::at(at)).index();
+            let spec = &world.clusters[cluster];
+            let site = sites[cluster];
+            let of_cluster = clusters[cluster];
             let region = spec.region.map(|at| world.regions[at].name.clone());
             rows.push(ClusterRow {
                 cluster: spec.name.clone(),
@@ -420,16 +428,16 @@ impl Sim<'_> {
                 nodes: site.nodes,
                 downlink_bytes_per_s: site.downlink.get(),
                 rtt_s: site.rtt.as_secs_f64(),
-                offline: facts.offline,
+                offline: of_cluster.offline,
                 defective: facts.defective,
                 instructed_s: facts.instructed.map(SimTime::as_secs_f64),
                 applied_s: facts.applied.map(SimTime::as_secs_f64),
-                first_pull_s: facts.first_pull.map(SimTime::as_secs_f64),
-                last_pull_s: facts.last_pull.map(SimTime::as_secs_f64),
+                first_pull_s: of_cluster.first_pull.map(SimTime::as_secs_f64),
+                last_pull_s: of_cluster.last_pull.map(SimTime::as_secs_f64),
                 ready_s: facts.ready.map(SimTime::as_secs_f64),
-                pulls: facts.pulls,
-                failed_pulls: facts.failed_pulls,
-                received_bytes: facts.received.get(),
+                pulls: of_cluster.pulls,
+                failed_pulls: of_cluster.failed_pulls,
+                received_bytes: of_cluster.received.get(),
             });
         }
         rows
@@ -498,10 +506,10 @@ fn series_rows(bin_s: f64, bins: &[Bin]) -> Vec<SeriesRow> {
             downloads: bin.downloads,
             egress_bytes_per_s: bin.egress_bytes / bin_s,
             egress_peak_1s_bytes_per_s: bin.egress_peak_second_bytes,
-            ready_new: bin.phases[ClusterPhase::Ready as usize],
-            updating: bin.phases[ClusterPhase::Updating as usize],
-            not_ready: bin.phases[ClusterPhase::NotReady as usize],
-            waiting: bin.phases[ClusterPhase::Waiting as usize],
+            ready_new: bin.phases[DeploymentPhase::Ready as usize],
+            updating: bin.phases[DeploymentPhase::Updating as usize],
+            not_ready: bin.phases[DeploymentPhase::NotReady as usize],
+            waiting: bin.phases[DeploymentPhase::Waiting as usize],
         });
     }
     rows

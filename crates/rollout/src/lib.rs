@@ -47,11 +47,20 @@ pub use int_or_string::IntOrString;
 pub use object_condition::ObjectCondition;
 pub use target_set::TargetSet;
 
-/// One application in one destination: a dense index into the fleet's targets.
+/// A target of a rollout: one application in one destination. A dense index into the fleet's targets.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct TargetId(pub u32);
 
 impl TargetId {
+    /// Returns the id of the target at `index`.
+    ///
+    /// # Panics
+    /// If there are more than 2^32 targets.
+    #[must_use]
+    pub fn at(index: usize) -> Self {
+        Self(u32::try_from(index).expect("a fleet has fewer than 2^32 targets"))
+    }
+
     /// Returns the index into a `Vec` with one entry per target.
     pub const fn index(self) -> usize {
         self.0 as usize

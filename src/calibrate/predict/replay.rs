@@ -22,9 +22,9 @@ use crate::results::{PredictedPod, PredictionRecord};
 use crate::stats;
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime, counted};
 use crate::world::{
-    ClusterId, ClusterSpec, CountOrPercent, DriverEvent, Event, ImageSpec, LayerSpec, MOST_IMAGES,
+    ClusterSpec, CountOrPercent, DriverEvent, Event, ImageSpec, LayerSpec, MOST_IMAGES,
     MOST_LAYERS, NodeSpec, PlatformSpec, PodId, PodSpec, Queue, RegistrySpec, ReleaseKind,
-    SizeModel, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec,
+    SizeModel, TargetId, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec,
 };
 
 /// Settings of a replay.
@@ -407,7 +407,7 @@ impl Model for Replay<'_> {
             if let Some(image) = pull.image {
                 let id = self
                     .world
-                    .pull_image(ClusterId::at(0), pull.node, image, queue);
+                    .pull_image(TargetId::at(0), pull.node, image, queue);
                 self.open.extend(pull.pod.map(|pod| (id, pod)));
             } else if let Some(pod) = pull.pod {
                 self.pulled[pod] = queue.now().as_secs_f64();

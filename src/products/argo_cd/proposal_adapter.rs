@@ -28,7 +28,7 @@ use crate::rollout::argo_cd::proposal::{
 use crate::rollout::label_selector::Labels;
 use crate::rollout::{Hold, ObjectCondition, RuleSet};
 use crate::units::SimTime;
-use crate::world::{ClusterId, ClusterSpec, NEW, Report};
+use crate::world::{ClusterSpec, NEW, Report, TargetId};
 
 /// The controller of the proposal with one ApplicationSet.
 pub(super) struct ProposalController<'s> {
@@ -77,7 +77,7 @@ impl<'s> ProposalController<'s> {
     }
 
     fn learn(&mut self, report: Report) {
-        let live = self.view.applications[report.cluster.index()].as_mut();
+        let live = self.view.applications[report.target.index()].as_mut();
         let live = live.expect("a cluster reports on an application that exists");
         let before = *live;
         live.is_synced |= live.revision == report.applied;
@@ -127,7 +127,7 @@ impl<'s> ProposalController<'s> {
         for target in &pass.actions {
             at = self.client.send(0, at).answered;
             let cluster = &self.clusters[target.index()];
-            plane.deploy(at, cluster, ClusterId(target.0), self.view.wanted);
+            plane.deploy(at, cluster, *target, self.view.wanted);
             created += u64::from(self.view.applications[target.index()].is_none());
         }
         self.view.store(&pass);
@@ -157,8 +157,8 @@ impl Controller for ProposalController<'_> {
         }
     }
 
-    fn is_done(&self, cluster: ClusterId) -> bool {
-        self.view.is_complete(cluster.0)
+    fn is_done(&self, target: TargetId) -> bool {
+        self.view.is_complete(target.0)
     }
 
     fn hold(&self) -> Option<Hold> {

@@ -8,7 +8,7 @@ use crate::products::Run;
 use crate::rollout::Hold;
 use crate::rollout::baseline::{Baseline, BaselineTarget};
 use crate::units::SimTime;
-use crate::world::{ClusterId, ClusterSpec, NEW, OLD, Report};
+use crate::world::{ClusterSpec, NEW, OLD, Report, TargetId};
 
 /// One of the baselines with its view of the fleet.
 pub(super) struct BaselineController<'s> {
@@ -42,7 +42,7 @@ impl<'s> BaselineController<'s> {
     }
 
     fn learn(&mut self, report: Report) {
-        let target = &mut self.targets[report.cluster.index()];
+        let target = &mut self.targets[report.target.index()];
         let ready = report.ready && report.applied == if target.started { NEW } else { OLD };
         if std::mem::replace(&mut target.ready, ready) != ready {
             self.runtime.add(());
@@ -64,7 +64,7 @@ impl<'s> BaselineController<'s> {
                 ready: false,
             };
             at = self.client.send(0, at).answered;
-            plane.deploy(at, &self.clusters[target.index()], ClusterId(target.0), NEW);
+            plane.deploy(at, &self.clusters[target.index()], target, NEW);
         }
         self.runtime.end_pass((), at, 0, false, plane);
     }
@@ -87,9 +87,9 @@ impl Controller for BaselineController<'_> {
         }
     }
 
-    fn is_done(&self, cluster: ClusterId) -> bool {
-        let target = self.targets[cluster.index()];
-        target.started && target.ready
+    fn is_done(&self, target: TargetId) -> bool {
+        let state = self.targets[target.index()];
+        state.started && state.ready
     }
 
     fn hold(&self) -> Option<Hold> {

@@ -43,7 +43,7 @@ use std::collections::BTreeMap;
 
 use super::CloudFoundryDeployment;
 use crate::control_plane::{
-    ApiClient, Clusters, Controller, ControllerInput, Plane, Runtime, StatusLog, Traits,
+    ApiClient, Controller, ControllerInput, Plane, RolloutTargets, Runtime, StatusLog, Traits,
 };
 use crate::engine::{EntityKey, Streams};
 use crate::products::Run;
@@ -54,7 +54,7 @@ use crate::rollout::cloud_foundry::{
 };
 use crate::rollout::{Hold, ObjectCondition, RuleSet, TargetId};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, WorldSpec};
+use crate::world::{NEW, OLD, ReleaseKind, Report, WorldSpec};
 
 /// Number of queries in a pass before its first write: the database for deployment, app, processes and their counts,
 /// and Diego for the instances. Guess.
@@ -177,7 +177,7 @@ impl<'s> CloudFoundryController<'s> {
         for index in process.lrps.len()..instances as usize {
             process.lrps.push(LrpState::Unclaimed);
             if index < clusters.len() {
-                plane.deploy(at, &clusters[index], ClusterId(index as u32), NEW);
+                plane.deploy(at, &clusters[index], TargetId(index as u32), NEW);
             }
         }
     }
@@ -290,13 +290,13 @@ impl<'s> CloudFoundryController<'s> {
 
     /// Returns whether a pass would change something if it saw all crashed instances restarted. A pass that sees only
     /// some of them restarted does less.
-    fn moves_when_restarting(&self, clusters: &dyn Clusters) -> bool {
+    fn moves_when_restarting(&self, targets: &dyn RolloutTargets) -> bool {
         let mut view = self.view.clone();
         if let Some(process) = self.new.and_then(|new| view.process_mut(new)) {
             let in_motion: Vec<usize> = process.lrps.in_motion().collect();
             for index in in_motion {
                 let restarts = process.lrps[index] == LrpState::Crashed
-                    && !clusters.is_stuck(ClusterId(index as u32));
+                    && !targets.is_stuck(TargetId(index as u32));
                 if restarts {
                     process.lrps.set(index, LrpState::Claimed);
                 }
@@ -344,7 +344,7 @@ impl<'s> CloudFoundryController<'s> {
     }
 
     fn learn(&mut self, report: Report) {
-        let index = report.cluster.index();
+        let index = report.target.index();
         if report.applied == NEW
             && let Some(reports) = self.reports_mut()
             && let Some(&lrp) = reports.get(index)
@@ -362,14 +362,14 @@ impl<'s> CloudFoundryController<'s> {
     }
 
     /// Queries Diego about the instances that are not running.
-    fn look(&mut self, clusters: &dyn Clusters) {
+    fn look(&mut self, targets: &dyn RolloutTargets) {
         let Some(reports) = self.reports_mut() else {
             return;
         };
         let in_motion: Vec<usize> = reports.in_motion().collect();
         for index in in_motion {
-            let cluster = ClusterId(index as u32);
-            let has_crashed = clusters.is_backing_off(cluster) || clusters.is_stuck(cluster);
+            let target = TargetId(index as u32);
+            let has_crashed = targets.is_backing_off(target) || targets.is_stuck(target);
             reports.set(
                 index,
                 if has_crashed {
@@ -382,7 +382,7 @@ impl<'s> CloudFoundryController<'s> {
     }
 
     fn tick(&mut self, now: SimTime, plane: &mut Plane<'_>) {
-        self.look(plane.clusters);
+        self.look(plane.targets);
         self.continued.clear();
         self.user_acts(now);
         self.old_instances_end(now);
@@ -425,7 +425,7 @@ impl<'s> CloudFoundryController<'s> {
     fn go_back(&self, at: SimTime, plane: &mut Plane<'_>) {
         let instances = self.instances().len();
         for (index, spec) in (0..).zip(&self.world.clusters).take(instances) {
-            plane.deploy(at, spec, ClusterId(index), OLD);
+            plane.deploy(at, spec, TargetId(index), OLD);
         }
     }
 
@@ -474,16 +474,16 @@ impl Controller for CloudFoundryController<'_> {
         }
     }
 
-    fn is_idle(&self, clusters: &dyn Clusters) -> bool {
+    fn is_idle(&self, targets: &dyn RolloutTargets) -> bool {
         // If nothing else is pending, a starting instance is about to crash.
         self.idle
             && !self.is_any_starting()
             && self.view.active().is_some_and(Deployment::is_ticked)
-            && !self.moves_when_restarting(clusters)
+            && !self.moves_when_restarting(targets)
     }
 
-    fn is_done(&self, cluster: ClusterId) -> bool {
-        self.instances().get(cluster.index()) == Some(&LrpState::Running)
+    fn is_done(&self, target: TargetId) -> bool {
+        self.instances().get(target.index()) == Some(&LrpState::Running)
     }
 
     fn hold(&self) -> Option<Hold> {

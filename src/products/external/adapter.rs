@@ -8,7 +8,7 @@ use crate::process::protocol::News;
 use crate::products::Run;
 use crate::rollout::{Hold, Revision};
 use crate::units::SimTime;
-use crate::world::ClusterId;
+use crate::world::TargetId;
 
 /// An external process that is asked in every pass.
 pub(super) struct ExternalController<'r> {
@@ -56,11 +56,11 @@ impl<'r> ExternalController<'r> {
         let mut at = now;
         for instruction in decided.deploy {
             at = self.client.send(0, at).answered;
-            let cluster = ClusterId(instruction.target);
+            let target = TargetId(instruction.target);
             plane.deploy(
                 at,
-                &self.session.clusters[cluster.index()],
-                cluster,
+                &self.session.clusters[target.index()],
+                target,
                 Revision(instruction.revision),
             );
         }
@@ -106,8 +106,8 @@ impl Controller for ExternalController<'_> {
         self.session.settle(plane);
     }
 
-    fn is_done(&self, cluster: ClusterId) -> bool {
-        self.session.is_done(cluster)
+    fn is_done(&self, target: TargetId) -> bool {
+        self.session.is_done(target)
     }
 
     fn hold(&self) -> Option<Hold> {

@@ -8,7 +8,7 @@
 use super::ExternalStrategy;
 use super::session::{ProcessFailed, Session, shortened};
 use crate::control_plane::{
-    Agenda, Change, Clusters, Controller, ControllerInput, Plane, StatusLog, Traits,
+    Agenda, Change, Controller, ControllerInput, Plane, RolloutTargets, StatusLog, Traits,
 };
 use crate::process::ProcessError;
 use crate::process::protocol::{
@@ -18,7 +18,7 @@ use crate::products::Run;
 use crate::results::PassRow;
 use crate::rollout::{Hold, ObjectCondition, Revision};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, Report};
+use crate::world::{Report, TargetId};
 
 /// Timers that the world keeps for the process.
 #[derive(Clone, Copy, Debug)]
@@ -227,7 +227,7 @@ impl<'r> OwnLoopController<'r> {
         match self.agenda.take(number) {
             Some(ProcessStep::Knows(report)) => {
                 self.session.learn(report);
-                plane.changed(report.cluster);
+                plane.changed(report.target);
             }
             Some(ProcessStep::Acts) => {
                 self.timer = self.timer.filter(|at| *at > now.as_nanos());
@@ -245,13 +245,13 @@ impl<'r> OwnLoopController<'r> {
         };
         for seen in arriving.seen {
             if self.session.sees_ready(seen).is_ok() {
-                plane.changed(ClusterId(seen.target));
+                plane.changed(TargetId(seen.target));
             }
         }
         for Instruction { target, revision } in arriving.instructions {
             if self.session.reaches(target) {
-                plane.promote(ClusterId(target), Revision(revision));
-                plane.instruct(now, ClusterId(target), Revision(revision));
+                plane.promote(TargetId(target), Revision(revision));
+                plane.instruct(now, TargetId(target), Revision(revision));
             }
         }
     }
@@ -329,8 +329,8 @@ impl Controller for OwnLoopController<'_> {
                 }
                 self.session.tell_change(change, now);
             }
-            ControllerInput::Link(cluster, is_online) => {
-                self.session.tell_link(cluster, is_online, now);
+            ControllerInput::Link(target, is_online) => {
+                self.session.tell_link(target, is_online, now);
             }
             ControllerInput::Quiet(next) => {
                 let next = next.map_or(self.horizon, SimTime::as_nanos);
@@ -344,7 +344,7 @@ impl Controller for OwnLoopController<'_> {
         self.settle(plane);
     }
 
-    fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
+    fn is_idle(&self, _targets: &dyn RolloutTargets) -> bool {
         self.failed.is_some()
             || (self.arriving.is_none()
                 && self.session.news.is_empty()
@@ -354,8 +354,8 @@ impl Controller for OwnLoopController<'_> {
                 && self.quiet_until >= self.horizon)
     }
 
-    fn is_done(&self, cluster: ClusterId) -> bool {
-        self.session.is_done(cluster)
+    fn is_done(&self, target: TargetId) -> bool {
+        self.session.is_done(target)
     }
 
     fn hold(&self) -> Option<Hold> {

@@ -23,7 +23,7 @@ use crate::products::{FleetGroup, Run};
 use crate::rollout::{Hold, Revision};
 use crate::units::{Bytes, SimDuration, SimTime};
 use crate::world::{
-    ApplyFailure, ClusterId, ClusterSpec, DurationModel, NEW, NOTHING, OLD, ReleaseKind, Report,
+    ApplyFailure, ClusterSpec, DurationModel, NEW, NOTHING, OLD, ReleaseKind, Report, TargetId,
     WorldSpec,
 };
 
@@ -496,7 +496,7 @@ impl<'r> Session<'r> {
 
     /// Adds a report to the events for the process.
     pub(super) fn tell(&mut self, report: Report, now: SimTime) {
-        let reported = &mut self.known[report.cluster.index()].reported;
+        let reported = &mut self.known[report.target.index()].reported;
         let was_failing = reported.failing;
         *reported = StateReport {
             applied: report.applied.0,
@@ -512,27 +512,27 @@ impl<'r> Session<'r> {
         };
         self.news.push(News {
             failing,
-            ..self.last_news(report.cluster, now)
+            ..self.last_news(report.target, now)
         });
     }
 
     /// Returns an event with the last reported state of a target.
-    fn last_news(&self, cluster: ClusterId, now: SimTime) -> News {
-        let reported = self.known[cluster.index()].reported;
+    fn last_news(&self, target: TargetId, now: SimTime) -> News {
+        let reported = self.known[target.index()].reported;
         News {
             at: now.as_nanos(),
-            target: Some(cluster.0),
+            target: Some(target.0),
             applied: Some(reported.applied),
             ready: Some(reported.ready),
             ..News::default()
         }
     }
 
-    /// Adds an event for a cluster that was cut off or has returned.
-    pub(super) fn tell_link(&mut self, cluster: ClusterId, is_online: bool, now: SimTime) {
+    /// Adds an event for a target whose cluster was cut off or has returned.
+    pub(super) fn tell_link(&mut self, target: TargetId, is_online: bool, now: SimTime) {
         self.news.push(News {
             offline: Some(!is_online),
-            ..self.last_news(cluster, now)
+            ..self.last_news(target, now)
         });
     }
 
@@ -552,9 +552,9 @@ impl<'r> Session<'r> {
                 news.target = Some(cluster.0);
                 news.labels = Some(labels.clone());
             }
-            Change::Selected(cluster, selected) => {
-                self.known[cluster.index()].deselected = !selected;
-                news.target = Some(cluster.0);
+            Change::Selected(target, selected) => {
+                self.known[target.index()].deselected = !selected;
+                news.target = Some(target.0);
                 news.selected = Some(*selected);
             }
             Change::Approve { stage, before } => news.approve = Some(Approval::new(stage, *before)),
@@ -608,7 +608,7 @@ impl<'r> Session<'r> {
 
     /// Handles a report that has reached the process. Returns whether the target's readiness changed.
     pub(super) fn learn(&mut self, report: Report) -> bool {
-        let known = &mut self.known[report.cluster.index()];
+        let known = &mut self.known[report.target.index()];
         let ready = report.ready && known.assigned == Some(report.applied);
         std::mem::replace(&mut known.ready, ready) != ready
     }
@@ -629,8 +629,8 @@ impl<'r> Session<'r> {
         self.known.iter().filter(|target| !target.ready).count() as u64
     }
 
-    pub(super) fn is_done(&self, cluster: ClusterId) -> bool {
-        let known = self.known[cluster.index()];
+    pub(super) fn is_done(&self, target: TargetId) -> bool {
+        let known = self.known[target.index()];
         known.deselected || (known.assigned == Some(self.newest) && known.ready)
     }
 

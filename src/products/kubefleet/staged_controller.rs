@@ -21,8 +21,8 @@ use super::staged_run::{PassEnd, StagedRun};
 use super::work_generator::{Effect, WorkGenerator};
 use super::{KubeFleetStaged, edited_strategy, failed_apply, member_clusters, member_labels};
 use crate::control_plane::{
-    Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, RolloutObject, Runtime,
-    StatusLog, Traits,
+    Change, Controller, ControllerInput, Plane, RateLimiter, RolloutObject, RolloutTargets,
+    Runtime, StatusLog, Traits,
 };
 use crate::products::words::{add_stage, first_names};
 use crate::products::{Run, Strategy};
@@ -32,7 +32,7 @@ use crate::rollout::kubefleet::{
 };
 use crate::rollout::{Hold, Revision, TargetId};
 use crate::units::{SimTime, counted};
-use crate::world::{ClusterId, NEW};
+use crate::world::NEW;
 
 /// A person's action on a run. The number is the run's index.
 #[derive(Clone, Debug)]
@@ -111,9 +111,9 @@ impl<'s> StagedController<'s> {
         self.runs.push(run);
     }
 
-    /// Returns the bindings of a cluster's placement.
-    fn bindings_of(&mut self, cluster: ClusterId) -> &mut Bindings {
-        &mut self.bindings[self.strategy.updates.placement_of(cluster.index())]
+    /// Returns the bindings of a target's placement.
+    fn bindings_of(&mut self, target: TargetId) -> &mut Bindings {
+        &mut self.bindings[self.strategy.updates.placement_of(target.index())]
     }
 
     /// Notifies all runs of changed bindings in their placements.
@@ -174,8 +174,8 @@ impl<'s> StagedController<'s> {
                 }
             }
             // The scheduler changes a binding, which does not wake any run.
-            Change::Selected(cluster, false) => {
-                if let Some(binding) = self.bindings_of(*cluster).get_mut(TargetId(cluster.0)) {
+            Change::Selected(target, false) => {
+                if let Some(binding) = self.bindings_of(*target).get_mut(*target) {
                     binding.unschedule();
                 }
             }
@@ -286,16 +286,15 @@ impl<'s> StagedController<'s> {
     fn effect(&mut self, effect: Effect, plane: &mut Plane<'_>) {
         match effect {
             Effect::Written(_) => {}
-            Effect::Status(cluster, revision, state) => {
-                let bindings = self.bindings_of(cluster);
-                self.is_dirty |=
-                    members::write_status(bindings, TargetId(cluster.0), revision, state).is_some();
-                plane.changed(cluster);
+            Effect::Status(target, revision, state) => {
+                let bindings = self.bindings_of(target);
+                self.is_dirty |= members::write_status(bindings, target, revision, state).is_some();
+                plane.changed(target);
             }
-            Effect::Removed(cluster) => {
-                self.bindings_of(cluster).remove(TargetId(cluster.0));
+            Effect::Removed(target) => {
+                self.bindings_of(target).remove(target);
                 self.is_dirty = true;
-                plane.changed(cluster);
+                plane.changed(target);
             }
         }
     }
@@ -365,10 +364,10 @@ impl Controller for StagedController<'_> {
         }
     }
 
-    fn is_done(&self, cluster: ClusterId) -> bool {
-        let placement = self.strategy.updates.placement_of(cluster.index());
-        let is_done = members::is_done(&self.bindings[placement], TargetId(cluster.0));
-        if self.strategy.updates.is_unpicked(cluster.index()) {
+    fn is_done(&self, target: TargetId) -> bool {
+        let placement = self.strategy.updates.placement_of(target.index());
+        let is_done = members::is_done(&self.bindings[placement], target);
+        if self.strategy.updates.is_unpicked(target.index()) {
             is_done.is_none()
         } else {
             is_done.unwrap_or(false)
@@ -431,7 +430,7 @@ impl Controller for StagedController<'_> {
         stages
     }
 
-    fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
+    fn is_idle(&self, _targets: &dyn RolloutTargets) -> bool {
         self.too_large.is_some()
             || !self.is_dirty
                 && !self.runtime.is_busy()

@@ -19,7 +19,7 @@ use crate::rollout::kubefleet::staged::{
 use crate::rollout::kubefleet::{ApplyStrategy, Bindings, MemberCluster, RunState};
 use crate::rollout::{Hold, QueueRequest, TargetSet};
 use crate::units::SimTime;
-use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind};
+use crate::world::{DurationModel, NEW, OLD, ReleaseKind};
 
 /// Requests of a new run before its first binding: its finalizer, which meets a conflict and is written again after a
 /// back-off of 5 ms, about the duration of a request; and the status after initialization.
@@ -340,7 +340,7 @@ fn write(
 ) -> SimTime {
     match action {
         &StagedAction::Deploy(target, revision) => {
-            plane.promote(ClusterId(target.0), revision);
+            plane.promote(target, revision);
             let spec = generator.client.in_turn(BINDINGS, at, 1);
             let started = generator.client.in_turn(BINDINGS, spec, 1);
             generator.write_spec(target.index(), revision, SpecWrite { spec, started }, plane);

@@ -21,7 +21,7 @@ use crate::products::Run;
 use crate::rollout::Revision;
 use crate::rollout::kubefleet::{Binding, Bindings, WorkState};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ApplyFailure, ClusterId, NEW, NOTHING, Report, WorldSpec};
+use crate::world::{ApplyFailure, NEW, NOTHING, Report, TargetId, WorldSpec};
 
 /// Number of workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both
 /// 100 by default. Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
@@ -45,11 +45,11 @@ const REMOVAL_WAIT: SimDuration = SimDuration::from_secs(15);
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Effect {
     /// A binding's status for this revision is written, and the rollout's controller sees it.
-    Status(ClusterId, Revision, WorkState),
+    Status(TargetId, Revision, WorkState),
     /// A binding has a new version.
-    Written(ClusterId),
+    Written(TargetId),
     /// The agent has removed the resources of its Work, so the binding no longer exists.
-    Removed(ClusterId),
+    Removed(TargetId),
 }
 
 /// A step of the generator; the comment names its function in `controller.go`.
@@ -68,10 +68,10 @@ enum GeneratorStep {
     /// The status update is answered.
     Answered(StatusUpdate),
     /// The caches show a written status.
-    Seen(ClusterId),
+    Seen(TargetId),
     /// The hub checks whether a cluster's agent has removed the resources of its Work, and checks again while the
     /// cluster is cut off.
-    LooksForRemoval(ClusterId),
+    LooksForRemoval(TargetId),
     Effect(Effect),
 }
 
@@ -128,7 +128,7 @@ fn bindings_before_release(world: &WorldSpec) -> Vec<TrackedBinding> {
             spec: Some(installed),
             work: Some(installed),
             report: Some(Report {
-                cluster: ClusterId(index as u32),
+                target: TargetId(index as u32),
                 applied: installed,
                 ready: true,
                 degraded: false,
@@ -287,18 +287,18 @@ impl WorkGenerator {
             at = self.client.in_turn(BINDINGS, at, 1);
             bindings.of_mut(target).for_each(Binding::delete);
             self.delete(target.index(), at, plane);
-            plane.changed(ClusterId(target.0));
+            plane.changed(target);
         }
         at
     }
 
     /// Handles a changed status of a binding's Work.
     pub(super) fn report(&mut self, report: Report) {
-        self.bindings[report.cluster.index()].report = Some(report);
+        self.bindings[report.target.index()].report = Some(report);
         if report.failure.is_some() {
-            self.failed.insert(report.cluster.index());
+            self.failed.insert(report.target.index());
         }
-        self.runtime.add(report.cluster.index());
+        self.runtime.add(report.target.index());
     }
 
     /// The clusters whose agents could not apply their Work, by the last status of the binding.
@@ -343,14 +343,14 @@ impl WorkGenerator {
             GeneratorStep::LooksForRemoval(id) => return self.look_for_removal(id, now, plane),
             GeneratorStep::Sends(update) => self.send(update, now, plane),
             GeneratorStep::Answered(update) => self.answered(update, now, plane),
-            GeneratorStep::Seen(cluster) => plane.changed(cluster),
+            GeneratorStep::Seen(target) => plane.changed(target),
         }
         None
     }
 
     /// Deletes the Work of a binding. The agent sees the deletion and removes the Work's finalizer.
     fn delete_work(&mut self, cluster: usize, now: SimTime, plane: &mut Plane<'_>) {
-        let id = ClusterId(cluster as u32);
+        let id = TargetId(cluster as u32);
         let deleted = self.client.send(WORKS, now).answered;
         if self.is_placement_deleted {
             plane.withdraw(deleted, id);
@@ -366,16 +366,16 @@ impl WorkGenerator {
     /// checks again later.
     fn look_for_removal(
         &mut self,
-        id: ClusterId,
+        id: TargetId,
         now: SimTime,
         plane: &mut Plane<'_>,
     ) -> Option<Effect> {
-        let is_reached = plane.clusters.is_online(id) && self.is_registered[id.index()];
-        let has_pods = self.is_placement_deleted && !plane.clusters.is_removed(id);
+        let is_reached = plane.targets.is_online(id) && self.is_registered[id.index()];
+        let has_pods = self.is_placement_deleted && !plane.targets.is_removed(id);
         if is_reached && !has_pods {
             return Some(Effect::Removed(id));
         }
-        if is_reached || plane.clusters.is_repair_due(id) {
+        if is_reached || plane.targets.is_repair_due(id) {
             let again = now + REMOVAL_WAIT;
             self.runtime
                 .step(again, GeneratorStep::LooksForRemoval(id), plane);
@@ -478,7 +478,7 @@ impl WorkGenerator {
         let is_new = binding.work.replace(revision).is_none();
         binding.report = None;
         if self.is_registered[cluster] {
-            plane.instruct(written, ClusterId(cluster as u32), revision);
+            plane.instruct(written, TargetId(cluster as u32), revision);
         }
         if !is_new {
             // A change of the snapshot in an existing Work wakes the generator; the creation of a Work does not.
@@ -544,7 +544,7 @@ impl WorkGenerator {
                 .step(now + wait, GeneratorStep::Sends(again), plane);
             return;
         }
-        let id = ClusterId(cluster as u32);
+        let id = TargetId(cluster as u32);
         let status = Some((revision, state, now.as_nanos() / 1_000_000_000));
         if std::mem::replace(&mut binding.status, status) != status {
             binding.written = Some(now);

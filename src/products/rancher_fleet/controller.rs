@@ -50,7 +50,7 @@ use crate::rollout::rancher_fleet::{
 };
 use crate::rollout::{Hold, QueueRequest, Revision, TargetSet, by_name, places_in};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, WorldSpec};
+use crate::world::{NEW, OLD, ReleaseKind, Report, TargetId, WorldSpec};
 use windows::ScheduleWindows;
 use writes::PassWrites;
 
@@ -227,7 +227,7 @@ impl<'s> FleetController<'s> {
 
     /// Writes an agent's report to the status of the cluster's deployment, unless the deployment was deleted.
     fn report(&mut self, report: Report, plane: &mut Plane<'_>) {
-        let cluster = report.cluster.index();
+        let cluster = report.target.index();
         let Some(deployment) = self.view.clusters[cluster].deployment.as_mut() else {
             return;
         };
@@ -237,7 +237,7 @@ impl<'s> FleetController<'s> {
         let is_degraded = report.degraded && !deployment.failed;
         let was_degraded = std::mem::replace(&mut self.degraded[cluster], is_degraded);
         if *deployment != before || was_degraded != is_degraded {
-            self.changed.insert(report.cluster.0);
+            self.changed.insert(report.target.0);
             self.display(cluster, plane);
             self.runtime.add(());
         }
@@ -278,15 +278,15 @@ impl<'s> FleetController<'s> {
                 cluster.groups = groups;
                 self.scheduler.set_clusters(self.clusters.clone());
             }
-            Change::Selected(cluster, false) => self.leaves(cluster.index(), plane),
-            Change::Selected(cluster, true) => {
-                let view = &mut self.view.clusters[cluster.index()];
+            Change::Selected(target, false) => self.leaves(target.index(), plane),
+            Change::Selected(target, true) => {
+                let view = &mut self.view.clusters[target.index()];
                 view.targeted = true;
                 view.registered = false;
-                self.changed.insert(cluster.0);
-                self.leaving.remove(&cluster.index());
+                self.changed.insert(target.0);
+                self.leaving.remove(&target.index());
                 self.runtime
-                    .step(plane.now(), FleetStep::Registered(cluster.index()), plane);
+                    .step(plane.now(), FleetStep::Registered(target.index()), plane);
             }
             Change::Approve { .. } | Change::Edited(_) | Change::Deleted(_) => return,
         }
@@ -313,7 +313,7 @@ impl<'s> FleetController<'s> {
             FleetStep::Scheduled(cluster, is_active) => return self.scheduled(cluster, is_active),
             FleetStep::Created(cluster) => self.display(cluster, plane),
             FleetStep::Displayed => {}
-            FleetStep::Removed(cluster) => plane.remove(ClusterId(cluster as u32)),
+            FleetStep::Removed(cluster) => plane.remove(TargetId(cluster as u32)),
             FleetStep::Gone(cluster) => {
                 self.unseen.forget(cluster);
                 self.secrets[cluster] = None;
@@ -324,7 +324,7 @@ impl<'s> FleetController<'s> {
                 self.displays[cluster] = None;
                 self.leaving.remove(&cluster);
                 self.changed.insert(cluster as u32);
-                plane.changed(ClusterId(cluster as u32));
+                plane.changed(TargetId(cluster as u32));
             }
             FleetStep::Registered(cluster) => {
                 self.view.clusters[cluster].registered =
@@ -467,8 +467,8 @@ impl Controller for FleetController<'_> {
         }
     }
 
-    fn is_done(&self, cluster: ClusterId) -> bool {
-        let view = &self.view.clusters[cluster.index()];
+    fn is_done(&self, target: TargetId) -> bool {
+        let view = &self.view.clusters[target.index()];
         !view.targeted || view.is_done()
     }
 

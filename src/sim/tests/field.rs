@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 
 use super::recording::{News, Recording};
-use crate::control_plane::{Change, Clusters, ControlLoop, ControlPlane, ControllerInput};
+use crate::control_plane::{Change, ControlLoop, ControlPlane, ControllerInput, RolloutTargets};
 use crate::engine::{EventQueue, Streams};
 use crate::products::Run;
 use crate::results::StatusRow;
 use crate::rollout::{Hold, Revision};
 use crate::scenario::Scenario;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{AgentEvent, ClusterId, DriverEvent, Event, NEW, OLD, Queue, Report};
+use crate::world::{AgentEvent, ClusterId, DriverEvent, Event, NEW, OLD, Queue, Report, TargetId};
 
 /// A product's agent in one cluster.
 pub(super) trait Agent: Sized {
@@ -121,34 +121,34 @@ pub(super) struct Field<'r, A: Agent> {
     pub(super) hold: Option<Hold>,
 }
 
-impl<A: Agent> Clusters for Field<'_, A> {
-    fn is_online(&self, cluster: ClusterId) -> bool {
-        self.agents[cluster.index()].is_online()
+impl<A: Agent> RolloutTargets for Field<'_, A> {
+    fn is_online(&self, target: TargetId) -> bool {
+        self.agents[target.index()].is_online()
     }
 
-    fn is_repair_due(&self, _cluster: ClusterId) -> bool {
+    fn is_repair_due(&self, _target: TargetId) -> bool {
         true
     }
 
-    fn is_backing_off(&self, _cluster: ClusterId) -> bool {
+    fn is_backing_off(&self, _target: TargetId) -> bool {
         false
     }
 
-    fn is_stuck(&self, _cluster: ClusterId) -> bool {
+    fn is_stuck(&self, _target: TargetId) -> bool {
         false
     }
 
-    fn instruct(&mut self, cluster: ClusterId, revision: Revision, _queue: &mut Queue) {
+    fn instruct(&mut self, target: TargetId, revision: Revision, _queue: &mut Queue) {
         self.writes
-            .push((cluster.index(), revision.0 + self.newest - NEW.0));
+            .push((target.index(), revision.0 + self.newest - NEW.0));
     }
 
-    fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
-        self.instruct(cluster, revision, queue);
+    fn push(&mut self, target: TargetId, revision: Revision, queue: &mut Queue) {
+        self.instruct(target, revision, queue);
     }
 
-    fn remove(&mut self, cluster: ClusterId, _queue: &mut Queue) {
-        self.writes.push((cluster.index(), 0));
+    fn remove(&mut self, target: TargetId, _queue: &mut Queue) {
+        self.writes.push((target.index(), 0));
     }
 }
 
@@ -211,7 +211,7 @@ impl<'r, A: Agent> Field<'r, A> {
             let (_, event) = queue.pop().expect("there is one");
             match event {
                 Event::Driver(event) => _ = control.handle(event, self, &mut queue),
-                Event::Agent(AgentEvent::Applied(ClusterId(number))) => {
+                Event::Agent(AgentEvent::Applied(TargetId(number))) => {
                     let due = self
                         .agenda
                         .remove(&number)
@@ -246,7 +246,7 @@ impl<'r, A: Agent> Field<'r, A> {
         self.agenda.insert(self.events, due);
         queue.schedule(
             at.max(queue.now()),
-            Event::Agent(AgentEvent::Applied(ClusterId(self.events))),
+            Event::Agent(AgentEvent::Applied(TargetId(self.events))),
         );
         self.events += 1;
     }
@@ -284,7 +284,7 @@ impl<'r, A: Agent> Field<'r, A> {
         for (target, applied, ready, degraded) in outcome.reports {
             let applied = self.native(applied);
             let report = Report {
-                cluster: ClusterId(target as u32),
+                target: TargetId(target as u32),
                 applied,
                 ready,
                 degraded,
@@ -359,16 +359,16 @@ impl<'r, A: Agent> Field<'r, A> {
         if let Some(stop) = news.stop {
             self.stopped = stop;
         }
-        let cluster = ClusterId(news.target.unwrap_or_default() as u32);
+        let target = news.target.unwrap_or_default() as u32;
         let changes = [
             news.release
                 .map(|revision| Change::Release(self.native(revision))),
             news.stop.map(Change::Stop),
             news.labels
                 .clone()
-                .map(|labels| Change::Labels(cluster, labels.into_iter().collect())),
+                .map(|labels| Change::Labels(ClusterId(target), labels.into_iter().collect())),
             news.selected
-                .map(|selected| Change::Selected(cluster, selected)),
+                .map(|selected| Change::Selected(TargetId(target), selected)),
             news.approve.clone().map(|approval| Change::Approve {
                 stage: approval.stage,
                 before: approval.when == "before",

@@ -118,7 +118,7 @@ fn check(seed: u64, product: Product) -> CheckedRun {
             Event::Agent(AgentEvent::ReportArrives(report))
                 if report.ready && report.applied == NEW =>
             {
-                ready[report.cluster.index()].get_or_insert(now.as_secs_f64());
+                ready[report.target.index()].get_or_insert(now.as_secs_f64());
             }
             _ => {}
         }

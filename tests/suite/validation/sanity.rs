@@ -74,7 +74,7 @@ fn more_than_ten_parallel_image_pulls_fail_partly_and_are_retried_after_ten_seco
         late.len() == 4 && late.iter().all(|began| (10.0..=15.0).contains(began)),
         "{late:?}"
     );
-    assert!(played.facts[0].ready.is_some());
+    assert!(played.deployments[0].ready.is_some());
 }
 
 #[test]
@@ -227,7 +227,8 @@ fn if_pulls_always_fail_only_six_attempts_fit_into_the_progress_deadline() {
     world.registry.token.service_time = DurationModel::Constant(SimDuration::ZERO);
     let played = play(&world, 1, secs(600.0));
     for (at, facts) in played.facts.iter().enumerate() {
-        assert_eq!((facts.pulls, facts.ready), (6, None), "pod {at}");
+        let ready = played.deployments[at].ready;
+        assert_eq!((facts.pulls, ready), (6, None), "pod {at}");
         assert_eq!(facts.received, Bytes::ZERO);
     }
 }

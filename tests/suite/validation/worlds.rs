@@ -6,8 +6,8 @@ use fleetsim::engine::{self, EventQueue, Model};
 use fleetsim::scenario::{Overrides, load};
 use fleetsim::units::{Bytes, SimDuration, SimTime};
 use fleetsim::world::{
-    ClusterFacts, ClusterId, Event, LayerSpec, NEW, PullEvent, PullFacts, Queue, Totals,
-    Uncompressed, World, WorldSpec,
+    ClusterFacts, DeploymentFacts, Event, LayerSpec, NEW, PullEvent, PullFacts, Queue, TargetId,
+    Totals, Uncompressed, World, WorldSpec,
 };
 
 /// A horizon that is longer than any of these rollouts.
@@ -108,6 +108,7 @@ pub(crate) fn layers(name: &str, count: u64, compressed: u64, uncompressed: u64)
 #[derive(Debug)]
 pub(crate) struct Played {
     pub(crate) facts: Vec<ClusterFacts>,
+    pub(crate) deployments: Vec<DeploymentFacts>,
     pub(crate) pulls: Vec<PullFacts>,
     pub(crate) totals: Totals,
     pub(crate) peak_pulls: u64,
@@ -120,13 +121,13 @@ pub(crate) struct Played {
 impl Played {
     /// The time at which the last cluster was ready, in seconds.
     pub(crate) fn last_ready_s(&self) -> f64 {
-        let ready = |facts: &ClusterFacts| {
+        let ready = |facts: &DeploymentFacts| {
             facts
                 .ready
                 .expect("every cluster became ready")
                 .as_secs_f64()
         };
-        self.facts.iter().map(ready).fold(0.0, f64::max)
+        self.deployments.iter().map(ready).fold(0.0, f64::max)
     }
 
     /// The durations of all pulls, in seconds, in order of their start.
@@ -157,7 +158,7 @@ struct Driven<'s> {
 impl Driven<'_> {
     fn tell_next(&mut self, queue: &mut Queue) {
         if self.told < self.clusters {
-            self.world.instruct(ClusterId::at(self.told), NEW, queue);
+            self.world.instruct(TargetId::at(self.told), NEW, queue);
             self.told += 1;
         }
     }
@@ -218,7 +219,8 @@ pub(crate) fn play_closed(
     world.assert_bytes_are_conserved();
     world.assert_littles_law();
     Played {
-        facts: world.facts().copied().collect(),
+        facts: world.cluster_facts().copied().collect(),
+        deployments: world.deployment_facts().copied().collect(),
         pulls: world.pulls().collect(),
         totals,
         peak_pulls: world.meter().pulls.peak(),

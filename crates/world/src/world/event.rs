@@ -5,7 +5,7 @@
 
 use crate::engine::EventQueue;
 use crate::world::clusters::apply_rules::ApplyFailure;
-use crate::world::ids::{ClusterId, NodeId, PodId, PullId};
+use crate::world::ids::{ClusterId, NodeId, PodId, PullId, TargetId};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::pull_wait::PullWait;
 use crate::world::registry::request::{HostRole, Request, Response};
@@ -124,12 +124,12 @@ pub enum DriverEvent {
     Seen(Report),
     /// A timer of the controller, identified by its number, expires.
     Timer(u32),
-    /// A write that instructs a cluster to run a revision takes effect.
-    Instruct(ClusterId, Revision),
-    /// A write that removes a cluster's workloads for good takes effect.
-    Withdraw(ClusterId),
-    /// A write that pauses or resumes a cluster's deployment takes effect.
-    Pause(ClusterId, bool),
+    /// A write that instructs a target to run a revision takes effect.
+    Instruct(TargetId, Revision),
+    /// A write that removes a target's workloads for good takes effect.
+    Withdraw(TargetId),
+    /// A write that pauses or resumes a target takes effect.
+    Pause(TargetId, bool),
     /// The controller's cache shows a person's change, which is identified by its number in the list of changes.
     PersonActs(u32),
 }
@@ -203,37 +203,37 @@ pub enum FaultEvent {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AgentEvent {
     /// An instruction reaches the agent.
-    InstructionArrives(ClusterId),
+    InstructionArrives(TargetId),
     /// The agent has finished applying a revision.
-    Applied(ClusterId),
+    Applied(TargetId),
     /// An apply fails.
-    ApplyFails(ClusterId, ApplyFailure),
+    ApplyFails(TargetId, ApplyFailure),
     /// The workloads are not ready within the time-out of an apply.
-    WaitEnds(ClusterId),
+    WaitEnds(TargetId),
     /// The agent retries a failed apply.
-    ApplyAgain(ClusterId),
+    ApplyAgain(TargetId),
     /// The agent reports readiness if it has changed.
-    ReadinessDue(ClusterId),
+    ReadinessDue(TargetId),
     /// A report reaches the management cluster.
     ReportArrives(Report),
     /// The deletion of the workloads reaches the agent.
-    RemovalArrives(ClusterId),
+    RemovalArrives(TargetId),
 }
 
 /// A report of an agent to the management cluster.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Report {
-    /// The reporting cluster.
-    pub cluster: ClusterId,
-    /// The revision that the cluster last applied; [`crate::world::NOTHING`] if only a failed apply is reported, or
+    /// The target whose state is reported.
+    pub target: TargetId,
+    /// The revision that was last applied; [`crate::world::NOTHING`] if only a failed apply is reported, or
     /// the removal of all workloads.
     pub applied: Revision,
     /// Whether the whole release was ready.
     pub ready: bool,
-    /// Whether one of the cluster's Deployments had exceeded its progress deadline; always false unless the world
+    /// Whether one of the target's Deployments had exceeded its progress deadline; always false unless the world
     /// watches deadlines ([`crate::world::World::watch_progress_deadlines`]).
     pub degraded: bool,
-    /// The reason why the cluster's last apply failed. `None`: it succeeded.
+    /// The reason why the target's last apply failed. `None`: it succeeded.
     pub failure: Option<ApplyFailure>,
 }
 
@@ -272,8 +272,8 @@ pub enum WorkloadEvent {
     PodGone(PodId),
     /// A Deployment's controller checks its progress deadline.
     ProgressDeadline {
-        /// The cluster.
-        cluster: ClusterId,
+        /// The target.
+        target: TargetId,
         /// The workload.
         workload: u32,
     },

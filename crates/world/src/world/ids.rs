@@ -1,12 +1,15 @@
 //! Dense ids of the objects in a world: each is an index into a `Vec`.
 
 use fleetsim_rollout::Revision;
+/// A deployment: one application on one cluster, in the order of the applications, then of the clusters. With one
+/// application on all clusters, target i is on cluster i.
+pub use fleetsim_rollout::TargetId;
 
 /// The revision that runs before the rollout, if there is one.
 pub const OLD: Revision = Revision(1);
 /// The revision that is rolled out.
 pub const NEW: Revision = Revision(2);
-/// No revision: a cluster has applied nothing, or is instructed to remove its workloads.
+/// No revision: a target has applied nothing, or is instructed to remove its workloads.
 pub const NOTHING: Revision = Revision(0);
 
 macro_rules! dense_id {

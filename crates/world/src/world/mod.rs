@@ -1,13 +1,14 @@
 //! The simulated truth: clusters, nodes, workloads, images, registries and faults.
 //!
-//! [`World::handle`] dispatches every event. The driver of a world instructs clusters to run a revision
+//! [`World::handle`] dispatches every event. The driver of a world instructs targets to run a revision
 //! ([`World::instruct`]) and collects the reports of their agents ([`World::take_reports`]), both with realistic
-//! delays. The world does not know which product makes the decisions.
+//! delays. A target is a deployment: one application on one cluster. The world does not know which product makes the
+//! decisions.
 //!
 //! | module | models |
 //! |---|---|
 //! | `event` | everything that can happen |
-//! | `clusters` | clusters with their agents, workloads and pods |
+//! | `clusters` | clusters, and their deployments with agents, workloads and pods |
 //! | `nodes` | nodes with their images, image pulls and container runtime |
 //! | `registry` | registries: hosts, limits, outages |
 //! | `distribution` | caches, peers, swarms, mirrors, pre-pulls and lazy pulls |
@@ -25,7 +26,8 @@
 //! | part | owns |
 //! |---|---|
 //! | `Registry` | hosts, limits, requests in flight; its windows, bursts, other loads, and its egress under load |
-//! | `ClusterState` | its agent (instructions, applies, reports), workloads and cuts, the times of its pulls |
+//! | `ClusterState` | its cuts, its queues for pods, the times of its pulls |
+//! | `AppDeployment` | what the agent does for it (instructions, applies, reports), its workloads |
 //! | `WorkloadState` | its pods; the next step of its controller, which reads `Pods` |
 //! | `Pods` | all pods and their pending events |
 //! | `NodeState` | the content of its disk, its queues and slots; garbage collection |
@@ -43,7 +45,7 @@
 //!   host of a registry, or to a cache or a peer, and the response continues the pull;
 //! - a pull (`nodes::pull`, `nodes::unpack`): its end frees slots and blobs for other pulls of the node, starts the
 //!   containers of pods, and is counted for its cluster and in the meters;
-//! - a pod (`clusters::pod`, `clusters::workload`): it needs its node, its image and its cluster, and its readiness
+//! - a pod (`clusters::pod`, `clusters::workload`): it needs its node, its image and its deployment, and its readiness
 //!   triggers the controller, then the agent;
 //! - a failure (`faults`): a cut changes a cluster, its link and the rates of others, and pulls stall;
 //! - a change of rates (`transfers::accounting`): registries react to their load and admit waiting requests, and the
@@ -79,6 +81,7 @@ pub use clusters::agent_spec::{AgentSpec, DebounceSpec, LookProblem, LookSpec, R
 pub use clusters::apply_rules::{ApplyFailure, ApplyRetry, ApplyRules};
 pub use clusters::autoscaling_spec::{AutoscalingSpec, NodeCreation};
 pub use clusters::cluster::{ClusterFacts, SiteFacts};
+pub use clusters::deployment::DeploymentFacts;
 pub use clusters::pod_queues::{PodLimit, PodSpec};
 pub use clusters::restarts::{Restarter, Restarts};
 pub use clusters::site::{GapSpec, SiteKind, SiteLink};
@@ -88,8 +91,8 @@ pub use event::*;
 pub use faults::cut_kind::CutKind;
 pub use faults::guest::{GuestFaults, GuestOutage, OutageModel};
 pub use faults::spec::*;
-pub use ids::{ClusterId, NEW, NOTHING, NodeId, OLD, PodId, PullId};
-pub use meter::{Bin, ClusterPhase, EgressMeter, Gauge, Meter};
+pub use ids::{ClusterId, NEW, NOTHING, NodeId, OLD, PodId, PullId, TargetId};
+pub use meter::{Bin, DeploymentPhase, EgressMeter, Gauge, Meter};
 pub use needs::{NeededAmount, ResourceNeed, resource_needs};
 pub use nodes::catalog::{MOST_IMAGES, MOST_LAYERS};
 pub use nodes::order::PullOrder;
@@ -110,6 +113,7 @@ pub use transfers::link_loads::{LinkLoad, LinkOwner};
 use crate::engine::Streams;
 use crate::flow::Network;
 use clusters::cluster::ClusterState;
+use clusters::deployment::AppDeployment;
 use clusters::pods::Pods;
 use distribution::Delivery;
 use distribution::setup::CacheLinks;
@@ -136,6 +140,7 @@ pub struct World<'s> {
     streams: Streams,
     catalog: Catalog,
     clusters: Vec<ClusterState>,
+    deployments: Vec<AppDeployment>,
     nodes: Vec<NodeState>,
     contents: KnownContents,
     /// The sizes of blobs and layers on a disk.
@@ -184,6 +189,7 @@ impl<'s> World<'s> {
             platform,
             streams,
             clusters: Vec::with_capacity(spec.clusters.len()),
+            deployments: Vec::with_capacity(spec.clusters.len()),
             nodes: Vec::new(),
             contents: KnownContents::new(NodeContent::new(&catalog)),
             sizes: ContentSizes::of(&catalog),
@@ -206,8 +212,9 @@ impl<'s> World<'s> {
             orders: None,
             catalog,
         };
-        for cluster in &spec.clusters {
-            world.add_cluster(cluster, &caches, queue);
+        let deployments = world.add_deployments();
+        for (cluster, deployments) in spec.clusters.iter().zip(deployments) {
+            world.add_cluster(cluster, deployments, &caches, queue);
         }
         caches.place_cells(
             |cluster| match world.clusters[cluster.index()].draws.offline {

@@ -4,12 +4,13 @@ use crate::engine::{self, EventQueue, Model};
 use crate::world::World;
 use crate::world::clusters::agent_spec::AgentSpec;
 use crate::world::clusters::cluster::ClusterFacts;
+use crate::world::clusters::deployment::DeploymentFacts;
 use crate::world::clusters::pod_queues::PodSpec;
 use crate::world::clusters::spec::{ClusterSpec, PullPolicy, WorkloadKind, WorkloadSpec};
 use crate::world::distribution::spec::DistributionSpec;
 use crate::world::event::{DriverEvent, Event, Queue};
 use crate::world::faults::spec::FaultSpec;
-use crate::world::ids::{ClusterId, NEW};
+use crate::world::ids::{NEW, TargetId};
 use crate::world::meter::TotalsWithOthers;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::nodes::spec::NodeSpec;
@@ -121,6 +122,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
 #[derive(Debug)]
 pub(crate) struct Played {
     pub facts: Vec<ClusterFacts>,
+    pub deployments: Vec<DeploymentFacts>,
     pub totals: Totals,
     pub peak_pulls: u64,
     pub peak_downloads: u64,
@@ -138,9 +140,9 @@ pub(crate) struct Played {
 }
 
 impl Played {
-    /// Returns when each cluster was ready, in seconds.
+    /// Returns when each target was ready, in seconds.
     pub(crate) fn ready_s(&self) -> Vec<Option<f64>> {
-        self.facts
+        self.deployments
             .iter()
             .map(|facts| facts.ready.map(SimTime::as_secs_f64))
             .collect()
@@ -179,7 +181,7 @@ impl Model for BareModel<'_> {
     }
 }
 
-/// Instructs every cluster to run the new revision at time zero, and runs the world until it is at rest or at the
+/// Instructs every target to run the new revision at time zero, and runs the world until it is at rest or at the
 /// horizon. Checks the conservation of bytes.
 pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played {
     play_with(spec, seed, horizon, &[])
@@ -233,8 +235,8 @@ pub(crate) fn play_on(
         world,
         interventions: actions.into_iter(),
     };
-    for at in 0..spec.clusters.len() {
-        model.world.instruct(ClusterId::at(at), NEW, &mut queue);
+    for at in 0..model.world.targets() {
+        model.world.instruct(TargetId::at(at), NEW, &mut queue);
     }
     for &(at, _) in interventions {
         queue.schedule(
@@ -256,7 +258,8 @@ pub(crate) fn play_on(
     model.world.assert_littles_law();
     model.world.assert_pods_fit();
     Played {
-        facts: model.world.facts().copied().collect(),
+        facts: model.world.cluster_facts().copied().collect(),
+        deployments: model.world.deployment_facts().copied().collect(),
         totals,
         peak_pulls: model.world.meter().pulls.peak(),
         peak_downloads: model.world.meter().downloads.peak(),

@@ -7,14 +7,14 @@ use crate::control_plane::Plane;
 use crate::products::argo_cd::hub_cpu::{ComputedSync, HubCpu};
 use crate::rollout::argo_cd::{OperationPhase, OperationState};
 use crate::units::SimTime;
-use crate::world::{ApplyFailure, ClusterId, NEW};
+use crate::world::{ApplyFailure, NEW, TargetId};
 
 impl ApplicationController {
     pub(super) fn attempt(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         if !self.may_sync(application, now, plane) {
             return;
         }
-        if !plane.clusters.is_online(ClusterId(application as u32)) {
+        if !plane.targets.is_online(TargetId(application as u32)) {
             self.attempt_fails(application, now, plane);
             return;
         }
@@ -80,7 +80,7 @@ impl ApplicationController {
     /// Starts an attempt on an unreachable cluster. The attempt fails when the connection times out.
     fn attempt_fails(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.applications[application].attempt = Some(Attempt::Failing);
-        plane.push(ClusterId(application as u32), self.applies(application));
+        plane.push(TargetId(application as u32), self.applies(application));
         self.agenda.add(
             now + self.settings.tcp_timeout,
             (application, ApplicationStep::AttemptEnds),
@@ -108,13 +108,13 @@ impl ApplicationController {
 
     /// Applies the revision on the cluster, unless the cluster was cut off after the attempt began.
     fn apply(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
-        let cluster = ClusterId(application as u32);
+        let target = TargetId(application as u32);
         let revision = self.applies(application);
-        if plane.clusters.is_online(cluster) {
-            let fails = plane.clusters.next_failure(cluster);
+        if plane.targets.is_online(target) {
+            let fails = plane.targets.next_failure(target);
             self.applications[application].attempt = Some(Attempt::Applying);
-            plane.promote(cluster, revision);
-            plane.push(cluster, revision);
+            plane.promote(target, revision);
+            plane.push(target, revision);
             if revision == NEW && fails == Some(ApplyFailure::Hook) {
                 self.hook_runs(application, now, plane);
             }

@@ -12,7 +12,7 @@
 use super::{ApplicationController, ApplicationStep};
 use crate::control_plane::Plane;
 use crate::units::SimTime;
-use crate::world::ClusterId;
+use crate::world::TargetId;
 
 /// How far the deletion of an application is.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -49,12 +49,12 @@ impl ApplicationController {
         if tracked.deletion != FinalizerState::Marked || tracked.operation.is_some() {
             return;
         }
-        let cluster = ClusterId(application as u32);
-        if plane.clusters.is_online(cluster) {
+        let target = TargetId(application as u32);
+        if plane.targets.is_online(target) {
             self.applications[application].deletion = FinalizerState::Deleting;
             let requested = self.shard(application).sync(now);
-            plane.withdraw(requested, cluster);
-        } else if plane.clusters.is_repair_due(cluster) {
+            plane.withdraw(requested, target);
+        } else if plane.targets.is_repair_due(target) {
             let again = now + self.settings.app_resync;
             self.agenda
                 .add(again, (application, ApplicationStep::Finalizes), plane);
@@ -63,7 +63,7 @@ impl ApplicationController {
 
     /// Removes the finalizer of an application if its resources are gone.
     pub(super) fn note_removal(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
-        let is_gone = plane.clusters.is_removed(ClusterId(application as u32));
+        let is_gone = plane.targets.is_removed(TargetId(application as u32));
         if self.applications[application].deletion == FinalizerState::Deleting && is_gone {
             let answered = self.client.send(0, now).answered;
             let seen = answered + self.watch_delay;

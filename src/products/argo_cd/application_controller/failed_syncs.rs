@@ -22,11 +22,11 @@
 //! `SyncError` of an application that would sync by itself.
 
 use super::{ApplicationController, ApplicationStep, Attempt, StatusPatch};
-use crate::control_plane::{Clusters, Plane};
+use crate::control_plane::{Plane, RolloutTargets};
 use crate::rollout::ObjectCondition;
 use crate::rollout::argo_cd::{ApplicationView, ArgoCd, OperationMessage, OperationPhase};
 use crate::units::SimTime;
-use crate::world::{ApplyFailure, ClusterId};
+use crate::world::{ApplyFailure, TargetId};
 
 /// The message of an operation that was ended by its time-out (`terminate` in `sync_context.go`, and
 /// `appcontroller.go`).
@@ -113,7 +113,7 @@ impl ApplicationController {
     }
 
     /// Returns true if the only pending work is endless attempts on clusters that never respond.
-    pub(in super::super) fn is_hopeless(&self, clusters: &dyn Clusters) -> bool {
+    pub(in super::super) fn is_hopeless(&self, targets: &dyn RolloutTargets) -> bool {
         for &(application, step) in self.agenda.iter() {
             let is_attempt = match step {
                 ApplicationStep::AttemptEnds => {
@@ -122,7 +122,7 @@ impl ApplicationController {
                 ApplicationStep::Again => true,
                 _ => false,
             };
-            if !is_attempt || !self.fails_without_end(application, clusters) {
+            if !is_attempt || !self.fails_without_end(application, targets) {
                 return false;
             }
         }
@@ -130,20 +130,20 @@ impl ApplicationController {
             .shards
             .iter()
             .flat_map(|shard| &shard.operations.waiting);
-        waiting.all(|&application| self.fails_without_end(application, clusters))
+        waiting.all(|&application| self.fails_without_end(application, targets))
     }
 
     /// Returns whether the operation of an application has failed and is repeated without a limit, while its cluster
     /// never responds or never applies the revision.
-    fn fails_without_end(&self, application: usize, clusters: &dyn Clusters) -> bool {
+    fn fails_without_end(&self, application: usize, targets: &dyn RolloutTargets) -> bool {
         let tracked = &self.applications[application];
-        let cluster = ClusterId(application as u32);
+        let target = TargetId(application as u32);
         tracked.failed > 0
             && tracked
                 .operation
                 .is_some_and(|operation| operation.retry_limit < 0)
-            && (clusters.always_fails(cluster)
-                || !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
+            && (targets.always_fails(target)
+                || !targets.is_online(target) && !targets.is_repair_due(target))
     }
 
     /// What the Applications show of their operations, once one has failed or was blocked.
@@ -220,7 +220,7 @@ impl ApplicationController {
             return;
         }
         if tracked.attempt.take().is_some() {
-            plane.break_off(ClusterId(application as u32));
+            plane.break_off(TargetId(application as u32));
         }
         self.terminate(application, now, plane);
     }

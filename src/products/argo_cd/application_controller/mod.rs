@@ -62,7 +62,7 @@ use crate::rollout::argo_cd::{
 };
 use crate::rollout::{Revision, TargetId, TargetSet};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, NOTHING, OLD, Report};
+use crate::world::{NEW, NOTHING, OLD, Report};
 use deletion::FinalizerState;
 use windows::WindowWait;
 
@@ -470,7 +470,7 @@ impl ApplicationController {
         view: &mut View,
         plane: &mut Plane<'_>,
     ) {
-        let application = report.cluster.index();
+        let application = report.target.index();
         let tracked = &mut self.applications[application];
         let was = (tracked.ready, tracked.degraded);
         tracked.applied = (report.applied != NOTHING).then_some(report.applied);
@@ -536,7 +536,7 @@ impl ApplicationController {
                 view.set[application].live = None;
                 view.changed.insert(application as u32);
                 view.queue.add(());
-                plane.changed(ClusterId(application as u32));
+                plane.changed(TargetId(application as u32));
                 plane.shows();
                 self.deleted(application, plane);
             }
@@ -656,7 +656,7 @@ impl ApplicationController {
             view.queue.add(());
         }
         view.changed.insert(application as u32);
-        plane.changed(ClusterId(application as u32));
+        plane.changed(TargetId(application as u32));
     }
 
     /// Applies a write to the ApplicationSet controller's cached Application.

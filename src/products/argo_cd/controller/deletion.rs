@@ -28,7 +28,6 @@ use crate::products::words::first_names;
 use crate::rollout::argo_cd::{ApplicationAction, ApplicationsSync};
 use crate::rollout::{Hold, ObjectCondition, TargetId};
 use crate::units::{SimTime, counted};
-use crate::world::ClusterId;
 
 /// Requests per second of Kubernetes' garbage collector, and its burst.
 const COLLECTOR_REQUESTS: (u32, u32) = (40, 30);
@@ -186,7 +185,7 @@ impl ArgoCdController<'_> {
             self.view.queue.step(seen, SetStep::Seen, plane);
         }
         self.view.changed.insert(target.0);
-        plane.changed(ClusterId(target.0));
+        plane.changed(target);
         plane.shows();
     }
 

@@ -40,8 +40,8 @@ use itertools::Itertools;
 use super::application_controller::{ApplicationController, SetStep, View};
 use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::control_plane::{
-    ApiClient, Change, Clusters, ControlLoop, Controller, ControllerInput, Plane, RateLimiter,
-    RolloutObject, Runtime, StatusLog, Traits,
+    ApiClient, Change, ControlLoop, Controller, ControllerInput, Plane, RateLimiter, RolloutObject,
+    RolloutTargets, Runtime, StatusLog, Traits,
 };
 use crate::engine::Streams;
 use crate::products::words::first_names;
@@ -53,7 +53,7 @@ use crate::rollout::argo_cd::{
 use crate::rollout::label_selector::Labels;
 use crate::rollout::{Hold, IntOrString, Revision, TargetSet};
 use crate::units::{SimDuration, SimTime, counted};
-use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind};
+use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, TargetId};
 use deletion::SetDeletion;
 use pass::{SetClient, WritingPass};
 
@@ -281,8 +281,8 @@ impl<'r> ArgoCdController<'r> {
 
     /// Handles the deletion or return of a cluster's Secret, after which the generator drops or yields its
     /// application. The first pass after the return does not know the destination yet.
-    fn select(&mut self, cluster: ClusterId, is_selected: bool) {
-        let index = cluster.index();
+    fn select(&mut self, target: TargetId, is_selected: bool) {
+        let index = target.index();
         let is_commit = self.application_controller.release == ArgoCdRelease::Commit;
         let parameters = if is_commit { OLD } else { self.wanted };
         let generated = Generated::new(Arc::clone(&self.labels[index]), parameters.0, self.wanted);
@@ -294,7 +294,7 @@ impl<'r> ArgoCdController<'r> {
         if is_selected && self.clusters[index].registered {
             self.joining.push(index);
         }
-        self.view.changed.insert(cluster.0);
+        self.view.changed.insert(target.0);
     }
 
     /// Returns true once the set's status shows the rollout as complete: every row is Healthy on the new revision, and
@@ -360,7 +360,7 @@ impl<'r> ArgoCdController<'r> {
                 self.strategy.spec.clone()
             }),
             Change::Labels(cluster, labels) => self.relabel(*cluster, labels),
-            Change::Selected(cluster, is_selected) => self.select(*cluster, *is_selected),
+            Change::Selected(target, is_selected) => self.select(*target, *is_selected),
             Change::Release(_)
             | Change::Approve { .. }
             | Change::Edited(_)
@@ -446,13 +446,13 @@ impl Controller for ArgoCdController<'_> {
         }
     }
 
-    fn is_idle(&self, clusters: &dyn Clusters) -> bool {
+    fn is_idle(&self, targets: &dyn RolloutTargets) -> bool {
         if self.too_large.is_some() {
             return true;
         }
         if self.has_failed
             || self.view.queue.is_busy()
-            || !self.application_controller.is_hopeless(clusters)
+            || !self.application_controller.is_hopeless(targets)
         {
             return false;
         }
@@ -465,12 +465,12 @@ impl Controller for ArgoCdController<'_> {
                 .is_some_and(|hold| hold.rule != REFRESH_GRACE_PERIOD)
     }
 
-    fn is_done(&self, cluster: ClusterId) -> bool {
-        self.is_complete(cluster.index(), false)
+    fn is_done(&self, target: TargetId) -> bool {
+        self.is_complete(target.index(), false)
     }
 
-    fn leaves_alone(&self, cluster: ClusterId) -> bool {
-        self.strategy.leaves_alone(cluster.index())
+    fn leaves_alone(&self, target: TargetId) -> bool {
+        self.strategy.leaves_alone(target.index())
     }
 
     /// Rows may be out of date when no pending event queues a pass, because neither an application's first operation

@@ -11,7 +11,6 @@ use crate::control_plane::{ApiClient, Plane, RetryPolicy};
 use crate::rollout::argo_cd::{ApplicationAction, Barrier, SetDecision, SetWrite};
 use crate::rollout::{Revision, TargetId};
 use crate::units::SimTime;
-use crate::world::ClusterId;
 
 /// Kinds of objects with separate rate limits in the ApplicationSet controller's client.
 pub(super) const APPLICATIONS: usize = 0;
@@ -211,7 +210,7 @@ impl ArgoCdController<'_> {
             return;
         }
         if let Some(revision) = operation {
-            plane.promote(ClusterId(target.0), revision);
+            plane.promote(target, revision);
         }
         let answered = self.client.api.send(APPLICATIONS, now).answered;
         self.view.changed.insert(target.0);

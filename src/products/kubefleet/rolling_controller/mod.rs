@@ -25,7 +25,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::work_generator::{Effect, WorkGenerator};
 use super::{KubeFleetRolling, failed_apply, member_clusters, members};
 use crate::control_plane::{
-    Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
+    Change, Controller, ControllerInput, Plane, RateLimiter, RolloutTargets, Runtime, StatusLog,
+    Traits,
 };
 use crate::products::Run;
 use crate::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView, wakes};
@@ -34,7 +35,7 @@ use crate::rollout::kubefleet::{
 };
 use crate::rollout::{Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind};
+use crate::world::{ClusterSpec, NEW, OLD, ReleaseKind};
 use pass::RolloutPass;
 
 /// Timed steps of the rollout controller.
@@ -70,7 +71,7 @@ pub(super) struct RollingController<'r> {
     /// Whether the last pass updated no binding.
     wrote_nothing: bool,
     /// Clusters that return as soon as their old binding is removed.
-    returning: BTreeSet<ClusterId>,
+    returning: BTreeSet<TargetId>,
     clusters: &'r [ClusterSpec],
     /// Delay from the release until its snapshot exists. `None`: the snapshot already exists.
     snapshot_delay: Option<SimDuration>,
@@ -127,8 +128,8 @@ impl<'r> RollingController<'r> {
     }
 
     /// Handles the scheduler's decision to pick a cluster or to stop picking it.
-    fn select(&mut self, cluster: ClusterId, is_selected: bool, plane: &mut Plane<'_>) {
-        match self.view.bindings.get_mut(TargetId(cluster.0)) {
+    fn select(&mut self, target: TargetId, is_selected: bool, plane: &mut Plane<'_>) {
+        match self.view.bindings.get_mut(target) {
             Some(binding) if !is_selected || !binding.deleting => {
                 let change: fn(&mut Binding) = if is_selected {
                     Binding::reschedule
@@ -136,40 +137,39 @@ impl<'r> RollingController<'r> {
                     Binding::unschedule
                 };
                 change(binding);
-                self.generator.refresh(cluster.index(), plane.now(), plane);
+                self.generator.refresh(target.index(), plane.now(), plane);
             }
-            Some(_) => _ = self.returning.insert(cluster),
+            Some(_) => _ = self.returning.insert(target),
             None if is_selected => {
-                let name =
-                    binding_name("placement", &self.clusters[cluster.index()].name, cluster.0);
+                let name = binding_name("placement", &self.clusters[target.index()].name, target.0);
                 self.view
                     .bindings
-                    .insert(Binding::scheduled(name, TargetId(cluster.0), 0));
+                    .insert(Binding::scheduled(name, target, 0));
             }
             None => {}
         }
     }
 
     /// Removes a binding that no longer exists.
-    fn remove(&mut self, cluster: ClusterId, plane: &mut Plane<'_>) {
-        self.view.bindings.remove(TargetId(cluster.0));
-        self.generator.forget(cluster.index());
+    fn remove(&mut self, target: TargetId, plane: &mut Plane<'_>) {
+        self.view.bindings.remove(target);
+        self.generator.forget(target.index());
         self.is_dirty = true;
-        plane.changed(cluster);
+        plane.changed(target);
         self.runtime.add(());
-        if self.returning.remove(&cluster) {
-            self.select(cluster, true, plane);
+        if self.returning.remove(&target) {
+            self.select(target, true, plane);
         }
     }
 
     fn effect(&mut self, effect: Effect, now: SimTime, plane: &mut Plane<'_>) {
         match effect {
-            Effect::Status(cluster, revision, state) => {
+            Effect::Status(target, revision, state) => {
                 let bindings = &mut self.view.bindings;
-                let written = members::write_status(bindings, TargetId(cluster.0), revision, state);
+                let written = members::write_status(bindings, target, revision, state);
                 if let Some((before, after)) = written {
                     self.is_dirty = true;
-                    self.binding_written(cluster, now, plane);
+                    self.binding_written(target, now, plane);
                     if wakes(&before, &after, self.bugs) {
                         self.runtime.step(
                             now + self.generator.watch_delay,
@@ -179,8 +179,8 @@ impl<'r> RollingController<'r> {
                     }
                 }
             }
-            Effect::Written(cluster) => self.binding_written(cluster, now, plane),
-            Effect::Removed(cluster) => self.remove(cluster, plane),
+            Effect::Written(target) => self.binding_written(target, now, plane),
+            Effect::Removed(target) => self.remove(target, plane),
         }
     }
 
@@ -221,8 +221,8 @@ impl Controller for RollingController<'_> {
                 self.view.latest_snapshot = Some(*revision);
                 self.runtime.add(());
             }
-            ControllerInput::Person(Change::Selected(cluster, is_selected)) => {
-                self.select(*cluster, *is_selected, plane);
+            ControllerInput::Person(Change::Selected(target, is_selected)) => {
+                self.select(*target, *is_selected, plane);
                 self.runtime.add(());
             }
             ControllerInput::Timer(number) => {
@@ -241,12 +241,12 @@ impl Controller for RollingController<'_> {
     }
 
     /// A cluster that the placement no longer picks is done when its binding no longer exists.
-    fn is_done(&self, cluster: ClusterId) -> bool {
-        members::is_done(&self.view.bindings, TargetId(cluster.0)).unwrap_or(true)
+    fn is_done(&self, target: TargetId) -> bool {
+        members::is_done(&self.view.bindings, target).unwrap_or(true)
     }
 
     /// The workloads' availability can be tracked, so nothing becomes ready merely because time passes.
-    fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
+    fn is_idle(&self, _targets: &dyn RolloutTargets) -> bool {
         let has_steps = self.runtime.steps().next().is_some() || self.runtime.is_busy();
         self.wrote_nothing && !self.is_dirty && !has_steps && self.generator.is_idle()
     }

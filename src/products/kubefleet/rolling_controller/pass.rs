@@ -12,7 +12,6 @@ use crate::rollout::kubefleet::BindingState;
 use crate::rollout::kubefleet::rolling::{RollingAction, RollingDecision, RollingStatus};
 use crate::rollout::{QueueRequest, TargetId};
 use crate::units::SimTime;
-use crate::world::ClusterId;
 
 /// The groups of writes in a pass, in order, with the functions of `controller.go` that send them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -215,7 +214,7 @@ impl RollingController<'_> {
             let cluster = action.target().index();
             match *action {
                 RollingAction::Deploy(target, revision) => {
-                    plane.promote(ClusterId(target.0), revision);
+                    plane.promote(target, revision);
                 }
                 RollingAction::Delete(_) => _ = pass.deleted.insert(cluster),
             }
@@ -350,13 +349,13 @@ impl RollingController<'_> {
     /// Handles a write of a binding by the generator, which may end the group in progress.
     pub(super) fn binding_written(
         &mut self,
-        cluster: ClusterId,
+        target: TargetId,
         now: SimTime,
         plane: &mut Plane<'_>,
     ) {
         let Some(pass) = &mut self.pass else { return };
-        pass.changed.entry(cluster.index()).or_insert(now);
-        if let Some(refused) = pass.refusal(cluster.index())
+        pass.changed.entry(target.index()).or_insert(now);
+        if let Some(refused) = pass.refusal(target.index())
             && pass.refused.is_none_or(|before| refused < before)
         {
             pass.refused = Some(refused);

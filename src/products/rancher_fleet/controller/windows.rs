@@ -13,7 +13,7 @@ use crate::control_plane::{ApiClient, Plane};
 use crate::products::words::first_names;
 use crate::rollout::Hold;
 use crate::units::{SimTime, counted};
-use crate::world::ClusterId;
+use crate::world::TargetId;
 
 /// The Schedules of a run and their current states.
 pub(super) struct ScheduleWindows {
@@ -73,7 +73,7 @@ impl FleetController<'_> {
     pub(super) fn start_windows(&mut self, plane: &mut Plane<'_>) {
         for cluster in 0..self.view.clusters.len() {
             if self.windows.is_off(cluster) {
-                plane.pause(plane.now(), ClusterId(cluster as u32), true);
+                plane.pause(plane.now(), TargetId(cluster as u32), true);
             }
         }
         for schedule in 0..self.windows.next.len() {

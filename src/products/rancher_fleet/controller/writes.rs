@@ -12,7 +12,7 @@ use crate::control_plane::Plane;
 use crate::rollout::rancher_fleet::{BundleDecision, BundleDeployment};
 use crate::rollout::{QueueRequest, back_off};
 use crate::units::{SimDuration, SimTime};
-use crate::world::ClusterId;
+use crate::world::TargetId;
 
 /// Number of requests for the finalizer of a new bundle: an update, and an update that meets a conflict. The pass
 /// after them waits.
@@ -236,7 +236,7 @@ impl FleetController<'_> {
         at: SimTime,
         plane: &mut Plane<'_>,
     ) {
-        let id = ClusterId(cluster as u32);
+        let id = TargetId(cluster as u32);
         // An agent does nothing outside its windows, as when it is paused. When a window opens, it processes
         // everything that it has received.
         let was_off = shown.is_some_and(|shown| shown.off_schedule);

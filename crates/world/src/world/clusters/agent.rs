@@ -1,4 +1,4 @@
-//! The state of a cluster's agent. Its steps are in `agent_steps`.
+//! The state of a cluster's agent, which it has for each deployment. Its steps are in `agent_steps`.
 
 use crate::engine::EventId;
 use crate::world::clusters::apply_rules::ApplyFailure;
@@ -6,7 +6,7 @@ use crate::world::ids::NEW;
 use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
 
-/// An agent's report on its cluster.
+/// An agent's report on a deployment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ReportedState {
     pub(super) applied: Revision,
@@ -17,7 +17,7 @@ pub(super) struct ReportedState {
 }
 
 impl ReportedState {
-    /// Creates the report of a cluster whose workloads run this revision and are ready.
+    /// Creates the report of a deployment whose workloads run this revision and are ready.
     pub(super) const fn ready_on(applied: Revision) -> Self {
         Self {
             applied,
@@ -27,13 +27,13 @@ impl ReportedState {
         }
     }
 
-    /// Returns whether the cluster is ready on the new revision.
+    /// Returns whether the deployment is ready on the new revision.
     pub(super) fn is_updated(self) -> bool {
         self.applied == NEW && self.ready
     }
 }
 
-/// How far the removal of a cluster's workloads is.
+/// How far the removal of a deployment's workloads is.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum RemovalState {
     /// The workloads stay.
@@ -54,7 +54,7 @@ impl RemovalState {
     }
 }
 
-/// The state of an agent.
+/// What an agent knows of a deployment, and what it does for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Agent {
     pub(super) instructed: Option<Revision>,
@@ -82,7 +82,7 @@ pub(crate) struct Agent {
     pub(super) given_up: Option<Revision>,
     /// The agent has not reported the failure of the last apply yet.
     pub(super) failure_is_news: bool,
-    /// Whether the cluster's deployment is paused.
+    /// Whether the deployment is paused.
     pub(super) is_paused: bool,
     pub(super) applied: Option<Revision>,
     pub(super) applies: u64,
@@ -107,7 +107,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Creates an agent that applied `applied` long ago and whose workloads are ready.
+    /// Creates the state of an agent that applied `applied` long ago, whose workloads are ready.
     pub(crate) fn settled(applied: Option<Revision>) -> Self {
         let reported = applied.map(ReportedState::ready_on);
         Self {
@@ -120,7 +120,7 @@ impl Agent {
         }
     }
 
-    /// Returns whether the agent has nothing left to do or to report.
+    /// Returns whether the agent has nothing left to do or to report for the deployment.
     pub(crate) fn is_at_rest(&self, settled: bool) -> bool {
         if self.removal != RemovalState::No {
             return self.removal == RemovalState::Over;

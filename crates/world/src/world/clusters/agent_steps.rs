@@ -1,4 +1,5 @@
-//! A cluster's agent: receives instructions, applies them and reports back, each with a delay.
+//! A cluster's agent: receives instructions, applies them and reports back, each with a delay. What it does for one
+//! deployment does not delay what it does for another.
 //!
 //! An instruction reaches an online cluster after a delay. Applying takes time (Fleet: a Helm upgrade). Then the agent
 //! reports the applied revision. [`ReadinessSpec`] determines how later changes of readiness are reported. A cluster
@@ -20,19 +21,21 @@ use crate::world::clusters::agent::{RemovalState, ReportedState};
 use crate::world::clusters::agent_spec::{AgentSpec, ReadinessSpec};
 use crate::world::clusters::apply_rules::{ApplyFailure, ApplyRetry};
 use crate::world::clusters::cluster::ClusterState;
+use crate::world::clusters::deployment::AppDeployment;
 use crate::world::clusters::pod::Pod;
 use crate::world::clusters::progress_deadline::PodCounts;
 use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::{AgentEvent, Event, Queue, Report};
 use crate::world::faults::spec::ApplyFaultSpec;
-use crate::world::ids::{ClusterId, NEW, NOTHING};
-use crate::world::meter::{ClusterPhase, Meter};
+use crate::world::ids::{ClusterId, NEW, NOTHING, TargetId};
+use crate::world::meter::DeploymentPhase;
 use fleetsim_rollout::Revision;
 use fleetsim_units::{SimDuration, SimTime};
 
-/// The settings, streams and pods that a step of an agent uses, in addition to the state of its cluster.
-pub(crate) struct ClusterContext<'w> {
+/// The settings, streams, pods and cluster that a step of an agent uses, in addition to the state of the deployment.
+pub(crate) struct DeploymentContext<'w> {
     pub agent: &'w AgentSpec,
+    pub cluster: &'w ClusterState,
     pub workloads: &'w [WorkloadSpec],
     /// Applies that fail because the experiment specifies failures.
     pub apply_faults: &'w [ApplyFaultSpec],
@@ -50,29 +53,30 @@ impl World<'_> {
         match event {
             AgentEvent::RemovalArrives(id) => self.removal_arrives(id, queue),
             AgentEvent::InstructionArrives(id) => {
-                let (cluster, mut context) = self.cluster_with_context(id, queue);
-                cluster.instruction_arrives(&mut context);
+                let (deployment, mut context) = self.deployment_with_context(id, queue);
+                deployment.instruction_arrives(&mut context);
             }
             AgentEvent::Applied(id) => self.applied(id, queue),
             AgentEvent::ApplyFails(id, failure) => {
-                let (cluster, mut context) = self.cluster_with_context(id, queue);
-                cluster.apply_fails(failure, &mut context);
+                let (deployment, mut context) = self.deployment_with_context(id, queue);
+                deployment.apply_fails(failure, &mut context);
             }
             AgentEvent::WaitEnds(id) => self.wait_ends(id, queue),
             AgentEvent::ApplyAgain(id) => {
-                let (cluster, mut context) = self.cluster_with_context(id, queue);
-                cluster.apply_again(&mut context);
+                let (deployment, mut context) = self.deployment_with_context(id, queue);
+                deployment.apply_again(&mut context);
             }
             AgentEvent::ReadinessDue(id) => {
-                let (cluster, mut context) = self.cluster_with_context(id, queue);
-                cluster.readiness_due(&mut context);
+                let (deployment, mut context) = self.deployment_with_context(id, queue);
+                deployment.readiness_due(&mut context);
             }
             AgentEvent::ReportArrives(report) => {
-                let cluster = &mut self.clusters[report.cluster.index()];
+                let deployment = &mut self.deployments[report.target.index()];
+                let cluster = &self.clusters[deployment.cluster.index()];
                 if cluster.cuts.is_managed() {
-                    cluster.report_arrives(report, queue.now());
+                    deployment.report_arrives(report, queue.now());
                     self.reports.push(report);
-                    cluster.note_phase(&mut self.meter);
+                    deployment.note_phase(cluster, &mut self.meter);
                 }
             }
         }
@@ -89,113 +93,124 @@ impl World<'_> {
             | AgentEvent::ApplyAgain(id)
             | AgentEvent::ReadinessDue(id) => id,
         };
-        self.clusters[id.index()].agent.removal.has_begun()
+        self.deployments[id.index()].agent.removal.has_begun()
     }
 
-    /// Returns a cluster, with everything that the steps of its agent may use.
-    pub(super) fn cluster_with_context<'w>(
+    /// Returns a deployment, with everything that the steps of its agent may use.
+    pub(super) fn deployment_with_context<'w>(
         &'w mut self,
-        id: ClusterId,
+        id: TargetId,
         queue: &'w mut Queue,
-    ) -> (&'w mut ClusterState, ClusterContext<'w>) {
-        let context = ClusterContext {
+    ) -> (&'w mut AppDeployment, DeploymentContext<'w>) {
+        let workloads = self.workloads_of(id);
+        let deployment = &mut self.deployments[id.index()];
+        let context = DeploymentContext {
             agent: &self.platform.agent,
-            workloads: &self.spec.workloads,
+            cluster: &self.clusters[deployment.cluster.index()],
+            workloads,
             apply_faults: &self.spec.faults.apply,
             pods: &self.pods,
             streams: &self.streams,
             queue,
         };
-        (&mut self.clusters[id.index()], context)
+        (deployment, context)
     }
 
-    /// Instructs a cluster to run a revision.
-    pub fn instruct(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
+    /// Instructs a target to run a revision.
+    pub fn instruct(&mut self, id: TargetId, revision: Revision, queue: &mut Queue) {
         self.meter.advance(queue.now());
-        let (cluster, mut context) = self.cluster_with_context(id, queue);
-        cluster.instruct(revision, &mut context);
-        self.clusters[id.index()].note_phase(&mut self.meter);
+        let (deployment, mut context) = self.deployment_with_context(id, queue);
+        deployment.instruct(revision, &mut context);
+        self.note_phase(id);
     }
 
-    /// Applies a revision in a cluster directly from the management cluster, like Argo CD. An offline cluster misses
-    /// the revision, even after it reconnects.
-    pub fn push(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
-        let cluster = &mut self.clusters[id.index()];
-        if cluster.cuts.is_managed() || cluster.agent.removal != RemovalState::No {
+    /// Applies a revision of a target directly from the management cluster, like Argo CD. A target whose cluster is
+    /// offline misses the revision, even after the cluster reconnects.
+    pub fn push(&mut self, id: TargetId, revision: Revision, queue: &mut Queue) {
+        let deployment = &mut self.deployments[id.index()];
+        let cluster = &self.clusters[deployment.cluster.index()];
+        if cluster.cuts.is_managed() || deployment.agent.removal != RemovalState::No {
             self.instruct(id, revision, queue);
             return;
         }
         self.meter.advance(queue.now());
-        cluster.agent.missed = Some(revision);
+        deployment.agent.missed = Some(revision);
         if revision == NEW {
-            cluster.facts.instructed.get_or_insert(queue.now());
+            deployment.facts.instructed.get_or_insert(queue.now());
         }
-        cluster.note_phase(&mut self.meter);
+        deployment.note_phase(cluster, &mut self.meter);
     }
 
-    /// Pauses or resumes the deployment of a cluster. The agent is informed immediately, or when the cluster
+    /// Pauses or resumes a deployment. The agent is informed immediately, or when the cluster
     /// reconnects.
-    pub fn pause(&mut self, id: ClusterId, is_paused: bool, queue: &mut Queue) {
-        let (cluster, mut context) = self.cluster_with_context(id, queue);
-        cluster.agent.is_paused = is_paused;
-        let agent = &cluster.agent;
+    pub fn pause(&mut self, id: TargetId, is_paused: bool, queue: &mut Queue) {
+        let (deployment, mut context) = self.deployment_with_context(id, queue);
+        deployment.agent.is_paused = is_paused;
+        let agent = &deployment.agent;
         if !is_paused && agent.applying.is_none() && agent.instructed == agent.applied {
-            cluster.send_report(cluster.settled, &mut context);
+            deployment.send_report(deployment.settled, &mut context);
         } else if !is_paused && agent.failure.is_some() {
-            cluster.apply_again(&mut context);
+            deployment.apply_again(&mut context);
         }
     }
 
-    /// Called when the management cluster reaches the cluster again: the instruction and the report are sent if they
-    /// have changed.
+    /// Called when the management cluster reaches a cluster again: the instruction and the report of each of its
+    /// deployments are sent if they have changed.
     pub(crate) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
-        let (cluster, mut context) = self.cluster_with_context(id, queue);
-        if cluster.agent.removal != RemovalState::No {
-            cluster.send_removal(&mut context);
+        for at in 0..self.clusters[id.index()].deployments.len() {
+            let target = self.clusters[id.index()].deployments[at];
+            self.target_is_managed_again(target, queue);
+        }
+    }
+
+    fn target_is_managed_again(&mut self, id: TargetId, queue: &mut Queue) {
+        let (deployment, mut context) = self.deployment_with_context(id, queue);
+        if deployment.agent.removal != RemovalState::No {
+            deployment.send_removal(&mut context);
             return;
         }
-        cluster.note_wait_for_link(context.queue.now());
+        deployment.note_wait_for_link(&context);
         // Reports in transit may be lost.
-        cluster.agent.sent = cluster.agent.reported;
-        if cluster.agent.instructed != cluster.agent.applied {
-            cluster.send_instruction(&mut context);
+        deployment.agent.sent = deployment.agent.reported;
+        if deployment.agent.instructed != deployment.agent.applied {
+            deployment.send_instruction(&mut context);
         }
-        if !cluster.agent.is_paused {
-            cluster.send_report(cluster.settled, &mut context);
+        if !deployment.agent.is_paused {
+            deployment.send_report(deployment.settled, &mut context);
         }
-        self.clusters[id.index()].note_phase(&mut self.meter);
+        self.note_phase(id);
     }
 
     /// Called when the manifests are applied: the controllers of the workloads start, and the agent observes them.
-    fn applied(&mut self, id: ClusterId, queue: &mut Queue) {
-        let (cluster, mut context) = self.cluster_with_context(id, queue);
-        let agent = &cluster.agent;
+    fn applied(&mut self, id: TargetId, queue: &mut Queue) {
+        let (deployment, mut context) = self.deployment_with_context(id, queue);
+        let agent = &deployment.agent;
         let revision = agent.applying.expect("an apply that ends has begun");
         if agent.applied.is_none() {
-            cluster.watch_begins(&mut context);
+            deployment.watch_begins(&mut context);
         }
-        cluster.look_anew(&mut context);
+        deployment.look_anew(&mut context);
         self.roll_out(id, revision, queue);
-        let (cluster, mut context) = self.cluster_with_context(id, queue);
-        cluster.wait_begins(&mut context);
-        cluster.note_settled(&mut context);
-        if cluster.agent.applying.is_some() && !context.agent.wait {
+        let (deployment, mut context) = self.deployment_with_context(id, queue);
+        deployment.wait_begins(&mut context);
+        deployment.note_settled(&mut context);
+        if deployment.agent.applying.is_some() && !context.agent.wait {
             let inspects = !matches!(context.agent.readiness, ReadinessSpec::Delay(_));
-            let ready = cluster.settled && (!inspects || context.workloads.is_empty());
-            cluster.apply_ends(ready, &mut context);
+            let ready = deployment.settled && (!inspects || context.workloads.is_empty());
+            deployment.apply_ends(ready, &mut context);
         }
     }
 
     /// Handles a change of a workload: schedules a report if the agent has something to report.
-    pub(crate) fn note_settled(&mut self, id: ClusterId, queue: &mut Queue) {
-        let (cluster, mut context) = self.cluster_with_context(id, queue);
-        cluster.note_settled(&mut context);
+    pub(crate) fn note_settled(&mut self, id: TargetId, queue: &mut Queue) {
+        let (deployment, mut context) = self.deployment_with_context(id, queue);
+        deployment.note_settled(&mut context);
     }
 }
 
-impl ClusterState {
+impl AppDeployment {
     /// Records the revision that the management cluster now wants.
-    fn instruct(&mut self, revision: Revision, context: &mut ClusterContext<'_>) {
+    fn instruct(&mut self, revision: Revision, context: &mut DeploymentContext<'_>) {
         if self.agent.removal != RemovalState::No {
             return;
         }
@@ -204,15 +219,16 @@ impl ClusterState {
         if revision == NEW {
             self.facts.instructed.get_or_insert(context.queue.now());
         }
-        if self.cuts.is_managed() {
+        if context.cluster.cuts.is_managed() {
             self.send_instruction(context);
         }
     }
 
     /// Counts how long the instruction or the report of readiness has waited, when the management cluster reaches the
     /// cluster again.
-    fn note_wait_for_link(&mut self, now: SimTime) {
-        let lost = self.cuts.management_lost();
+    fn note_wait_for_link(&mut self, context: &DeploymentContext<'_>) {
+        let now = context.queue.now();
+        let lost = context.cluster.cuts.management_lost();
         let wanted = self.agent.missed.or(self.agent.instructed);
         let facts = &mut self.facts;
         if self.agent.applying.is_none()
@@ -230,7 +246,7 @@ impl ClusterState {
         }
     }
 
-    fn send_instruction(&mut self, context: &mut ClusterContext<'_>) {
+    fn send_instruction(&mut self, context: &mut DeploymentContext<'_>) {
         let nth = self.agent.instructions;
         self.agent.instructions += 1;
         let delay = context.agent.instruction_delay.draw(
@@ -244,9 +260,9 @@ impl ClusterState {
     }
 
     /// Begins to apply the newest instruction, if the agent can apply it and has not done so yet.
-    pub(super) fn instruction_arrives(&mut self, context: &mut ClusterContext<'_>) {
+    pub(super) fn instruction_arrives(&mut self, context: &mut DeploymentContext<'_>) {
         let agent = &mut self.agent;
-        let is_able = self.cuts.is_managed() && !agent.is_paused;
+        let is_able = context.cluster.cuts.is_managed() && !agent.is_paused;
         // After a failed apply, the workloads may run neither the old nor the new revision.
         let is_applied = agent.instructed == agent.applied && agent.failure.is_none();
         let is_given_up = agent.given_up.is_some() && agent.given_up == agent.instructed;
@@ -277,7 +293,7 @@ impl ClusterState {
     }
 
     /// Ends the apply. The agent reports it, and begins another apply if it has received another instruction.
-    fn apply_ends(&mut self, ready: bool, context: &mut ClusterContext<'_>) {
+    fn apply_ends(&mut self, ready: bool, context: &mut DeploymentContext<'_>) {
         self.wait_is_over(context);
         self.agent.failure = None;
         self.agent.failures = 0;
@@ -290,9 +306,9 @@ impl ClusterState {
         self.instruction_arrives(context);
     }
 
-    /// Handles the first deployment in a cluster: the watch begins some time later, and the objects found then are its
+    /// Handles the first apply of a deployment: the watch begins some time later, and the objects found then are its
     /// first event.
-    fn watch_begins(&mut self, context: &mut ClusterContext<'_>) {
+    fn watch_begins(&mut self, context: &mut DeploymentContext<'_>) {
         let ReadinessSpec::Debounce(debounce) = &context.agent.readiness else {
             return;
         };
@@ -305,7 +321,7 @@ impl ClusterState {
 
     /// Called when a new revision is applied: an agent that polls begins a new series of polls, and has seen nothing
     /// available yet.
-    fn look_anew(&mut self, context: &mut ClusterContext<'_>) {
+    fn look_anew(&mut self, context: &mut DeploymentContext<'_>) {
         if !matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
             return;
         }
@@ -318,14 +334,14 @@ impl ClusterState {
     }
 
     /// Handles a change of a workload: schedules a report if the agent has something to report.
-    pub(super) fn note_settled(&mut self, context: &mut ClusterContext<'_>) {
+    pub(super) fn note_settled(&mut self, context: &mut DeploymentContext<'_>) {
         self.note_workloads(context);
         if self.agent.removal.has_begun() {
             self.settled = false;
             self.degraded = false;
             return;
         }
-        let settled = self.is_settled(context.workloads, context.pods);
+        let settled = self.is_settled(context);
         if settled && !self.settled {
             self.facts.settled = Some(context.queue.now());
             self.facts.report_waited = SimDuration::ZERO;
@@ -348,7 +364,7 @@ impl ClusterState {
 
     /// Returns when the agent reports or polls the current state. `None`: a report is already scheduled, or the agent
     /// has already seen this state.
-    fn report_due(&mut self, context: &ClusterContext<'_>) -> Option<SimTime> {
+    fn report_due(&mut self, context: &DeploymentContext<'_>) -> Option<SimTime> {
         let now = context.queue.now();
         let is_scheduled = self.agent.readiness_due.is_some();
         match &context.agent.readiness {
@@ -371,7 +387,7 @@ impl ClusterState {
             }
             ReadinessSpec::Looks(looks) => {
                 let agent = &self.agent;
-                let available = self.available_workloads(context.workloads, context.pods);
+                let available = self.available_workloads(context);
                 (agent.seen != available && !is_scheduled)
                     .then(|| looks.next_look(agent.looks_from, agent.saw_all_available, now))
             }
@@ -379,10 +395,10 @@ impl ClusterState {
     }
 
     /// Lets an agent that polls look at the workloads, and reports the cluster's state.
-    fn readiness_due(&mut self, context: &mut ClusterContext<'_>) {
+    fn readiness_due(&mut self, context: &mut DeploymentContext<'_>) {
         self.agent.readiness_due = None;
         if matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
-            let available = self.available_workloads(context.workloads, context.pods);
+            let available = self.available_workloads(context);
             if self.agent.seen != available {
                 self.agent.seen = available;
                 self.agent.looks_from = context.queue.now();
@@ -395,16 +411,11 @@ impl ClusterState {
     }
 
     /// Records that the agent has seen the current state of the workloads.
-    pub(super) fn has_seen_all(
-        &mut self,
-        readiness: &ReadinessSpec,
-        workloads: &[WorkloadSpec],
-        pods: &[Pod],
-    ) {
-        self.agent.seen = match readiness {
+    pub(super) fn has_seen_all(&mut self, context: &DeploymentContext<'_>) {
+        self.agent.seen = match context.agent.readiness {
             ReadinessSpec::Delay(_) => 0,
-            ReadinessSpec::Debounce(_) => self.digest_of_status(pods),
-            ReadinessSpec::Looks(_) => self.available_workloads(workloads, pods),
+            ReadinessSpec::Debounce(_) => self.digest_of_status(context.pods),
+            ReadinessSpec::Looks(_) => self.available_workloads(context),
         };
     }
 
@@ -430,10 +441,11 @@ impl ClusterState {
     }
 
     /// Returns the set of available workloads as bits. If there are more than 128 workloads, they share bits.
-    fn available_workloads(&self, workloads: &[WorkloadSpec], pods: &[Pod]) -> u128 {
+    fn available_workloads(&self, context: &DeploymentContext<'_>) -> u128 {
+        let nodes = context.cluster.nodes.len();
         let mut bits = 0;
         for (at, workload) in self.workloads.iter().enumerate() {
-            if workload.is_settled(&workloads[at], self.nodes.len(), pods) {
+            if workload.is_settled(&context.workloads[at], nodes, context.pods) {
                 bits ^= 1 << (at % 128);
             }
         }
@@ -443,7 +455,7 @@ impl ClusterState {
     /// Sends the agent's report on the applied revision. After a failed apply, the reported readiness does not change,
     /// because the agent observes readiness only of an applied revision (rancher/fleet at 3b2c622,
     /// `ShouldUpdateStatus` in `internal/cmd/agent/deployer/monitor/updatestatus.go`).
-    pub(super) fn send_report(&mut self, seen_ready: bool, context: &mut ClusterContext<'_>) {
+    pub(super) fn send_report(&mut self, seen_ready: bool, context: &mut DeploymentContext<'_>) {
         let again = context.agent.applies.again;
         let is_attempt = again == ApplyRetry::ByController;
         let ends_attempt = is_attempt && self.agent.failure_is_news;
@@ -460,7 +472,7 @@ impl ClusterState {
             seen_ready
         };
         // A cluster that is not registered has no agent.
-        if !self.cuts.is_managed() || !self.is_registered {
+        if !context.cluster.cuts.is_managed() || !context.cluster.is_registered {
             return;
         }
         let state = ReportedState {
@@ -483,7 +495,7 @@ impl ClusterState {
         // Reports do not overtake each other.
         self.agent.arrives = self.agent.arrives.max(context.queue.now() + delay);
         let report = Report {
-            cluster: self.id,
+            target: self.id,
             applied,
             ready,
             degraded: self.degraded,
@@ -507,27 +519,19 @@ impl ClusterState {
         }
     }
 
-    /// Updates the cluster's phase in the meters.
-    pub(crate) fn note_phase(&mut self, meter: &mut Meter) {
-        let phase = self.current_phase();
-        if phase != self.phase {
-            let was = std::mem::replace(&mut self.phase, phase);
-            meter.move_cluster(was, phase);
-        }
-    }
-
-    fn current_phase(&self) -> ClusterPhase {
+    /// Returns the deployment's phase on this cluster.
+    pub(super) fn current_phase(&self, cluster: &ClusterState) -> DeploymentPhase {
         let agent = &self.agent;
         if agent.removal.has_begun() {
-            ClusterPhase::NotReady
+            DeploymentPhase::NotReady
         } else if agent.missed.or(agent.instructed) != Some(NEW) {
-            ClusterPhase::Waiting
+            DeploymentPhase::Waiting
         } else if agent.reported.is_some_and(ReportedState::is_updated) {
-            ClusterPhase::Ready
-        } else if !self.cuts.is_managed() || self.troubled_pods > 0 || agent.failure.is_some() {
-            ClusterPhase::NotReady
+            DeploymentPhase::Ready
+        } else if !cluster.cuts.is_managed() || self.troubled_pods > 0 || agent.failure.is_some() {
+            DeploymentPhase::NotReady
         } else {
-            ClusterPhase::Updating
+            DeploymentPhase::Updating
         }
     }
 }

@@ -23,7 +23,6 @@
 use crate::engine::Reservations;
 use crate::world::World;
 use crate::world::clusters::autoscaling_spec::AutoscalingSpec;
-use crate::world::clusters::spec::WorkloadKind;
 use crate::world::event::{Event, Queue, ScalingEvent};
 use crate::world::ids::{ClusterId, NodeId};
 use crate::world::spec::WorldSpec;
@@ -174,11 +173,7 @@ impl<'s> World<'s> {
         self.watch_space(node, queue);
         self.start_node_loss(node, queue);
         self.bind_waiting(cluster, queue);
-        for (workload, spec) in self.spec.workloads.iter().enumerate() {
-            if matches!(spec.kind, WorkloadKind::DaemonSet { .. }) {
-                self.sync_workload(cluster, workload, queue);
-            }
-        }
+        self.sync_daemon_sets(cluster, queue);
         self.scale_if_needed(cluster, queue);
     }
 }
@@ -187,6 +182,7 @@ impl<'s> World<'s> {
 mod tests {
     use super::*;
     use crate::world::clusters::autoscaling_spec::NodeCreation;
+    use crate::world::clusters::spec::WorkloadKind;
     use crate::world::quantity::CountOrPercent;
     use crate::world::spec::ReleaseKind;
     use crate::world::testing::{Played, bare_world, fixed, play};

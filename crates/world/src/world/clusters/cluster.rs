@@ -15,18 +15,16 @@ use std::ops::Range;
 
 use crate::engine::{EntityKey, Streams, dist};
 use crate::world::World;
-use crate::world::clusters::agent::Agent;
 use crate::world::clusters::autoscaling::Autoscaling;
 use crate::world::clusters::cluster_draws::ClusterDraws;
 use crate::world::clusters::cuts::Cuts;
 use crate::world::clusters::pod_queues::PodQueues;
 use crate::world::clusters::spec::ClusterSpec;
-use crate::world::clusters::workload::WorkloadState;
 use crate::world::faults::cut_kind::CutKind;
 use crate::world::faults::gaps::GapProcess;
 use crate::world::faults::renewal::ProcessState;
-use crate::world::ids::{ClusterId, NodeId, PodId};
-use crate::world::meter::{ClusterPhase, Meter};
+use crate::world::ids::{ClusterId, NodeId, PodId, TargetId};
+use crate::world::meter::Meter;
 use crate::world::nodes::disk_space::DiskSpace;
 use crate::world::nodes::node::{DiskHardware, NodeHardware, NodeState};
 use crate::world::nodes::pull_wait::{PullWait, PullWaits};
@@ -35,7 +33,7 @@ use crate::world::quantity::RateModel;
 use crate::world::spec::WorldSpec;
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 
-/// The state of one cluster. The fields that each download needs are adjacent: with many downloads in flight, memory
+/// The state of one cluster, which all of its deployments share. The fields that each download needs are adjacent: with many downloads in flight, memory
 /// access dominates the cost.
 #[derive(Debug)]
 pub(crate) struct ClusterState {
@@ -66,15 +64,9 @@ pub(crate) struct ClusterState {
     pub gaps: Option<Box<GapProcess>>,
     /// The state of the cluster's outage process, if it has one.
     pub outage: ProcessState,
-    pub agent: Agent,
-    pub workloads: Vec<WorkloadState>,
     pub(crate) pod_queues: PodQueues,
-    /// Whether all workloads run their current template and are ready.
-    pub settled: bool,
-    /// Whether a Deployment has exceeded its progress deadline.
-    pub degraded: bool,
-    pub(crate) troubled_pods: u32,
-    pub phase: ClusterPhase,
+    /// The cluster's deployments, in the order of the applications.
+    pub deployments: Vec<TargetId>,
     /// The nodes that have joined. Those that may join follow them.
     pub nodes: Range<usize>,
     /// Pods for which no node has room, in the order in which the scheduler saw them.
@@ -94,10 +86,10 @@ pub struct SiteFacts {
     pub nodes: u32,
 }
 
-/// Facts recorded about one cluster.
+/// Facts recorded about one cluster, whatever its deployments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClusterFacts {
-    /// The time at which the cluster's workloads first got the new revision.
+    /// The time at which workloads of the cluster first got the new revision.
     pub begun: Option<SimTime>,
     /// Time since `begun` during which a pull is in progress and is downloading or has nothing to unpack yet.
     pub transferring: SimDuration,
@@ -110,30 +102,14 @@ pub struct ClusterFacts {
     pub unavailable: SimDuration,
     /// Time since `begun` in which pods wait for the kubelet, and no pull is in progress.
     pub held_by_kubelet: SimDuration,
-    /// Time until the instruction was sent, after the cluster was offline.
-    pub instruction_waited: SimDuration,
-    /// Time until the report of readiness was sent, after the cluster was offline.
-    pub report_waited: SimDuration,
     /// Bytes that the cluster's nodes received from registries, caches and peers, including aborted attempts.
     pub received: Bytes,
     /// Whether the cluster was offline when the rollout started.
     pub offline: bool,
-    /// Whether the new revision is defective in this cluster.
-    pub defective: bool,
-    /// The time at which the cluster was first instructed to run the new revision.
-    pub instructed: Option<SimTime>,
-    /// The time at which the cluster's agent first applied the new revision.
-    pub applied: Option<SimTime>,
-    /// The time at which the cluster's workloads last became ready.
-    pub settled: Option<SimTime>,
     /// The time at which the cluster's first image pull began.
     pub first_pull: Option<SimTime>,
     /// The time at which the cluster's last image pull ended.
     pub last_pull: Option<SimTime>,
-    /// The time at which the management cluster first received a report that the cluster is ready on the new revision.
-    pub ready: Option<SimTime>,
-    /// When the cluster's workloads were deleted for good.
-    pub removed: Option<SimTime>,
     /// Number of image pulls begun.
     pub pulls: u64,
     /// Number of failed attempts to pull an image.
@@ -148,11 +124,9 @@ impl ClusterState {
         site: &DrawnSite,
         draws: ClusterDraws,
         nodes: Range<usize>,
+        deployments: Vec<TargetId>,
     ) -> Self {
         let spec = &world.clusters[id.index()];
-        let running = world.installed(id.index());
-        let mut workloads = Vec::new();
-        workloads.resize_with(world.workloads.len(), WorkloadState::default);
         Self {
             id,
             is_registered: spec.registered,
@@ -165,25 +139,19 @@ impl ClusterState {
             repairs_due: 0,
             gaps: None,
             outage: ProcessState::default(),
-            agent: Agent::settled(running),
             pod_queues: PodQueues::new(&world.pods),
-            workloads,
-            settled: running.is_some(),
-            degraded: false,
-            troubled_pods: 0,
+            deployments,
             pulls_now: 0,
             downloads_now: 0,
             unpacks_now: 0,
             waits_now: PullWaits::default(),
             spent_until: SimTime::ZERO,
-            phase: ClusterPhase::Waiting,
             nodes,
             unbound: VecDeque::new(),
             autoscaling: (spec.autoscaling.as_ref())
                 .map(|autoscaling| Box::new(Autoscaling::new(autoscaling))),
             facts: ClusterFacts {
                 offline: draws.offline.is_some(),
-                defective: draws.defective,
                 ..ClusterFacts::default()
             },
         }
@@ -317,28 +285,31 @@ fn draw_rate(
 }
 
 impl World<'_> {
-    /// Creates a cluster with its nodes and links, in its state at the start of the rollout.
+    /// Creates a cluster with its nodes and links, and with these deployments, in its state at the start of the rollout.
     pub(crate) fn add_cluster(
         &mut self,
         spec: &ClusterSpec,
+        deployments: Vec<TargetId>,
         caches: &CacheLinks,
         queue: &mut Queue,
     ) {
         let id = ClusterId::at(self.clusters.len());
-        let draws = ClusterDraws::draw(
-            self.spec,
-            self.platform.agent.apply_spread,
-            &self.streams,
-            &self.faults.draws,
-            spec,
-        );
+        let draws = ClusterDraws::draw(self.spec, &self.streams, &self.faults.draws, spec);
         let site = DrawnSite::draw(spec, &self.spec.node, draws.slow, &self.streams);
         let nodes = self.add_nodes(id, &site, caches);
         let running = self.spec.installed(id.index());
-        self.clusters
-            .push(ClusterState::new(id, self.spec, &site, draws, nodes));
+        self.clusters.push(ClusterState::new(
+            id,
+            self.spec,
+            &site,
+            draws,
+            nodes,
+            deployments.clone(),
+        ));
         if let Some(revision) = running {
-            self.settle(id, revision);
+            for target in deployments {
+                self.settle(target, revision, queue);
+            }
             for node in self.nodes_of(id) {
                 self.contents.share(&mut self.nodes[node].content);
             }
@@ -403,22 +374,8 @@ impl World<'_> {
         })
     }
 
-    /// Returns, for each workload, the time since when it is ready on the new revision in all of these clusters.
-    /// `None`: it is not ready in all of them. Empty for a single workload.
-    #[must_use]
-    pub fn workloads_ready(&self, clusters: &[ClusterId]) -> Vec<Option<SimTime>> {
-        let mut ready = vec![Some(SimTime::ZERO); self.spec.workloads.len()];
-        for cluster in clusters {
-            let workloads = &self.clusters[cluster.index()].workloads;
-            for (last, workload) in ready.iter_mut().zip(workloads) {
-                *last = last.zip(workload.ready_since).map(|(a, b)| a.max(b));
-            }
-        }
-        ready
-    }
-
     /// Returns the facts recorded about each cluster.
-    pub fn facts(&self) -> impl Iterator<Item = &ClusterFacts> {
+    pub fn cluster_facts(&self) -> impl Iterator<Item = &ClusterFacts> {
         self.clusters.iter().map(|cluster| &cluster.facts)
     }
 }

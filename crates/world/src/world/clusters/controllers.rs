@@ -4,35 +4,34 @@
 //! Left out: the seconds that the API server and the controllers need to see each other's changes.
 
 use crate::world::World;
-use crate::world::clusters::agent_steps::ClusterContext;
-use crate::world::clusters::cluster::ClusterState;
+use crate::world::clusters::agent_steps::DeploymentContext;
+use crate::world::clusters::deployment::AppDeployment;
 use crate::world::clusters::pod::{Pod, PodPhase};
 use crate::world::clusters::progress_deadline::{LOOK_AGAIN, ProgressReason};
 use crate::world::clusters::rolling::{RollingStep, daemon_set_limits};
 use crate::world::clusters::spec::{WorkloadKind, WorkloadSpec};
-use crate::world::clusters::workload::WorkloadState;
 use crate::world::event::{Event, Queue, WorkloadEvent};
 use crate::world::faults::spec::DefectKind;
-use crate::world::ids::{ClusterId, NEW, NodeId, PodId};
+use crate::world::ids::{ClusterId, NEW, NodeId, PodId, TargetId};
 use crate::world::nodes::catalog::Catalog;
 use fleetsim_rollout::Revision;
 
-impl ClusterState {
+impl AppDeployment {
     /// Returns whether every workload has exactly its desired pods, all available and of its current template.
-    pub(super) fn is_settled(&self, workloads: &[WorkloadSpec], pods: &[Pod]) -> bool {
-        let nodes = self.nodes.len();
+    pub(super) fn is_settled(&self, context: &DeploymentContext<'_>) -> bool {
+        let nodes = context.cluster.nodes.len();
         self.workloads
             .iter()
-            .zip(workloads)
-            .all(|(workload, spec)| workload.is_settled(spec, nodes, pods))
+            .zip(context.workloads)
+            .all(|(workload, spec)| workload.is_settled(spec, nodes, context.pods))
     }
 
     /// Records the time since when each workload is ready on the new revision, if there are several.
-    pub(super) fn note_workloads(&mut self, context: &ClusterContext<'_>) {
+    pub(super) fn note_workloads(&mut self, context: &DeploymentContext<'_>) {
         if context.workloads.len() < 2 {
             return;
         }
-        let nodes = self.nodes.len();
+        let nodes = context.cluster.nodes.len();
         for (workload, spec) in self.workloads.iter_mut().zip(context.workloads) {
             if workload.desired != Some(NEW) || !workload.is_settled(spec, nodes, context.pods) {
                 workload.ready_since = None;
@@ -40,11 +39,6 @@ impl ClusterState {
                 workload.ready_since = Some(context.queue.now());
             }
         }
-    }
-
-    /// Returns the pods of all workloads, without terminating ones.
-    pub(crate) fn pods(&self) -> impl Iterator<Item = &PodId> {
-        self.workloads.iter().flat_map(WorkloadState::pods)
     }
 
     /// Checks the progress of a Deployment; if it is rolling, checks again after its deadline.
@@ -71,13 +65,13 @@ impl ClusterState {
             ProgressReason::Complete | ProgressReason::DeadlineExceeded => None,
         };
         let look = Event::Workload(WorkloadEvent::ProgressDeadline {
-            cluster: self.id,
+            target: self.id,
             workload: at as u32,
         });
         queue.keep_scheduled(&mut condition.look, look_at, look);
     }
 
-    /// Returns whether one of the cluster's Deployments has exceeded its progress deadline.
+    /// Returns whether one of the deployment's Deployments has exceeded its progress deadline.
     pub(super) fn is_degraded(&self) -> bool {
         self.workloads
             .iter()
@@ -98,49 +92,51 @@ impl World<'_> {
             WorkloadEvent::Crashed(pod) => self.crashed(pod, queue),
             WorkloadEvent::Restart(pod) => self.restart(pod, queue),
             WorkloadEvent::PodGone(pod) => self.pod_gone(pod, queue),
-            WorkloadEvent::ProgressDeadline { cluster, workload } => {
-                self.progress_deadline(cluster, workload as usize, queue);
+            WorkloadEvent::ProgressDeadline { target, workload } => {
+                self.progress_deadline(target, workload as usize, queue);
             }
         }
     }
 
-    /// Sets the template of all workloads of a cluster.
-    pub(crate) fn roll_out(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
-        let state = &mut self.clusters[cluster.index()];
+    /// Sets the template of all workloads of a deployment.
+    pub(crate) fn roll_out(&mut self, target: TargetId, revision: Revision, queue: &mut Queue) {
+        let state = &mut self.deployments[target.index()];
         if revision == NEW {
-            state.spend(queue.now());
+            let cluster = &mut self.clusters[state.cluster.index()];
+            cluster.spend(queue.now());
+            cluster.facts.begun.get_or_insert(queue.now());
             state.facts.begun.get_or_insert(queue.now());
         }
         for workload in &mut state.workloads {
             workload.desired = Some(revision);
         }
-        for workload in 0..self.spec.workloads.len() {
-            self.clusters[cluster.index()].workloads[workload]
+        for workload in 0..self.workloads_of(target).len() {
+            self.deployments[target.index()].workloads[workload]
                 .progressing
                 .begin(queue.now());
-            self.sync_workload(cluster, workload, queue);
+            self.sync_workload(target, workload, queue);
         }
     }
 
-    /// Removes all workloads of a cluster, and their pods.
-    pub(super) fn take_down(&mut self, cluster: ClusterId, queue: &mut Queue) {
-        let pods: Vec<PodId> = self.clusters[cluster.index()].pods().copied().collect();
-        for workload in &mut self.clusters[cluster.index()].workloads {
+    /// Removes all workloads of a deployment, and their pods.
+    pub(super) fn take_down(&mut self, target: TargetId, queue: &mut Queue) {
+        let pods: Vec<PodId> = self.deployments[target.index()].pods().copied().collect();
+        for workload in &mut self.deployments[target.index()].workloads {
             workload.desired = None;
         }
         for pod in pods {
             self.delete_pod(pod, queue);
         }
-        self.note_settled(cluster, queue);
+        self.note_settled(target, queue);
     }
 
     /// Creates the pods of `revision` in their state long after a rollout: available, with their images on the nodes.
-    pub fn settle(&mut self, cluster: ClusterId, revision: Revision) {
+    pub(super) fn settle(&mut self, target: TargetId, revision: Revision, queue: &mut Queue) {
+        let cluster = self.cluster_of_target(target);
         self.settle_nodes(cluster);
         let goes_on = self.settles_in_turn(cluster);
         let mut placed = 0;
-        for at in 0..self.spec.workloads.len() {
-            let workload = &self.spec.workloads[at];
+        for (at, workload) in self.workloads_of(target).iter().enumerate() {
             let image = Catalog::revision(workload.image, revision == NEW);
             let nodes = self.nodes_of(cluster);
             let pods = match workload.kind {
@@ -149,38 +145,39 @@ impl World<'_> {
             };
             for nth in 0..pods as usize {
                 let node = NodeId::at(nodes.start + (placed + nth) % nodes.len());
-                let pod = self.new_pod(cluster, at, node, revision, PodPhase::Running);
+                let pod = self.new_pod(target, at, node, revision, PodPhase::Running);
                 self.pods[pod.index()].ready = true;
                 self.pods[pod.index()].available = true;
-                self.clusters[cluster.index()].workloads[at].pods.push(pod);
+                self.deployments[target.index()].workloads[at]
+                    .pods
+                    .push(pod);
                 self.nodes[node.index()].preload(&self.catalog, image, self.spec.node.keep_blobs);
             }
             // If the first node has no room for a pod of each workload, the next one goes on where this one ends.
             if goes_on && matches!(workload.kind, WorkloadKind::Deployment { .. }) {
                 placed += pods as usize;
             }
-            self.clusters[cluster.index()].workloads[at].desired = Some(revision);
+            self.deployments[target.index()].workloads[at].desired = Some(revision);
         }
-        let readiness = &self.platform.agent.readiness;
-        let workloads = &self.spec.workloads;
-        self.clusters[cluster.index()].has_seen_all(readiness, workloads, &self.pods);
+        let (deployment, context) = self.deployment_with_context(target, queue);
+        deployment.has_seen_all(&context);
     }
 
-    /// Returns whether a pod of the cluster backs off after a failed pull or a crash.
+    /// Returns whether a pod of the target backs off after a failed pull or a crash.
     #[must_use]
-    pub fn is_backing_off(&self, cluster: ClusterId) -> bool {
-        let state = &self.clusters[cluster.index()];
+    pub fn is_backing_off(&self, target: TargetId) -> bool {
+        let state = &self.deployments[target.index()];
         state.pods().any(|pod| {
             let phase = self.pods[pod.index()].phase;
             matches!(phase, PodPhase::ImageBackOff | PodPhase::CrashLoop)
         })
     }
 
-    /// Returns whether a pod of the cluster runs but cannot pass its readiness probe because of a defect.
+    /// Returns whether a pod of the target runs but cannot pass its readiness probe because of a defect.
     #[must_use]
-    pub fn is_stuck(&self, cluster: ClusterId) -> bool {
+    pub fn is_stuck(&self, target: TargetId) -> bool {
         let shows_at_start = self.spec.faults.defect.kind == DefectKind::Unready;
-        let state = &self.clusters[cluster.index()];
+        let state = &self.deployments[target.index()];
         state.pods().any(|pod| {
             let pod = &self.pods[pod.index()];
             match pod.phase {
@@ -194,41 +191,41 @@ impl World<'_> {
     /// Returns whether a pod's container was stopped because of its start time-out, and has not restarted
     /// successfully.
     fn is_starting_again(&self, pod: &Pod) -> bool {
-        self.spec.workloads[pod.workload].start_timeout.is_some() && !pod.ready
+        self.workload_of(pod).start_timeout.is_some() && !pod.ready
     }
 
-    pub(crate) fn sync_workload(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
-        if self.clusters[cluster.index()].workloads[workload]
+    pub(crate) fn sync_workload(&mut self, target: TargetId, workload: usize, queue: &mut Queue) {
+        if self.deployments[target.index()].workloads[workload]
             .desired
             .is_none()
         {
             return;
         }
-        match self.spec.workloads[workload].kind {
-            WorkloadKind::Deployment { .. } => self.sync_deployment(cluster, workload, queue),
-            WorkloadKind::DaemonSet { .. } => self.sync_daemon_set(cluster, workload, queue),
+        match self.workloads_of(target)[workload].kind {
+            WorkloadKind::Deployment { .. } => self.sync_deployment(target, workload, queue),
+            WorkloadKind::DaemonSet { .. } => self.sync_daemon_set(target, workload, queue),
         }
-        self.update_progress_condition(cluster, workload, queue);
-        self.note_settled(cluster, queue);
+        self.update_progress_condition(target, workload, queue);
+        self.note_settled(target, queue);
     }
 
-    fn sync_deployment(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
+    fn sync_deployment(&mut self, target: TargetId, workload: usize, queue: &mut Queue) {
         loop {
-            let kind = &self.spec.workloads[workload].kind;
-            let state = &self.clusters[cluster.index()].workloads[workload];
+            let kind = &self.workloads_of(target)[workload].kind;
+            let state = &self.deployments[target.index()].workloads[workload];
             let step = state.replica_counts(kind, &self.pods).next_step();
             if step == RollingStep::default() {
                 return;
             }
             for _ in 0..step.create {
-                let node = self.node_for_pod(cluster, workload);
-                self.create_pod(cluster, workload, node, queue);
+                let node = self.node_for_pod(target, workload);
+                self.create_pod(target, workload, node, queue);
             }
             for (are_available, count) in
                 [(false, step.delete_broken), (true, step.delete_available)]
             {
                 for _ in 0..count {
-                    let state = &self.clusters[cluster.index()].workloads[workload];
+                    let state = &self.deployments[target.index()].workloads[workload];
                     let victim = state.next_victim(are_available, &self.pods);
                     self.delete_pod(victim, queue);
                 }
@@ -236,18 +233,18 @@ impl World<'_> {
         }
     }
 
-    fn sync_daemon_set(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {
+    fn sync_daemon_set(&mut self, target: TargetId, workload: usize, queue: &mut Queue) {
         let WorkloadKind::DaemonSet {
             max_unavailable,
             max_surge,
-        } = self.spec.workloads[workload].kind
+        } = self.workloads_of(target)[workload].kind
         else {
             unreachable!("the caller handles only DaemonSets");
         };
-        let nodes = self.nodes_of(cluster);
+        let nodes = self.nodes_of(self.cluster_of_target(target));
         let (surge, unavailable) =
             daemon_set_limits(nodes.len() as u32, max_surge, max_unavailable);
-        let state = &self.clusters[cluster.index()].workloads[workload];
+        let state = &self.deployments[target.index()].workloads[workload];
         let step = state
             .pods_by_node(&nodes, &self.pods)
             .next_step(surge, unavailable, &self.pods);
@@ -259,21 +256,44 @@ impl World<'_> {
             if self.nodes[node.index()].is_under_pressure() {
                 continue;
             }
-            self.create_pod(cluster, workload, Some(node), queue);
+            self.create_pod(target, workload, Some(node), queue);
+        }
+    }
+
+    /// Lets the controllers of all DaemonSets of a cluster act.
+    pub(crate) fn sync_daemon_sets(&mut self, cluster: ClusterId, queue: &mut Queue) {
+        for at in 0..self.clusters[cluster.index()].deployments.len() {
+            let target = self.clusters[cluster.index()].deployments[at];
+            for (workload, spec) in self.workloads_of(target).iter().enumerate() {
+                if matches!(spec.kind, WorkloadKind::DaemonSet { .. }) {
+                    self.sync_workload(target, workload, queue);
+                }
+            }
+        }
+    }
+
+    /// Lets the controllers of all workloads of a cluster act.
+    pub(crate) fn sync_workloads(&mut self, cluster: ClusterId, queue: &mut Queue) {
+        for at in 0..self.clusters[cluster.index()].deployments.len() {
+            let target = self.clusters[cluster.index()].deployments[at];
+            for workload in 0..self.workloads_of(target).len() {
+                self.sync_workload(target, workload, queue);
+            }
         }
     }
 
     fn pod_gone(&mut self, id: PodId, queue: &mut Queue) {
         let pod = &self.pods[id.index()];
-        let cluster = pod.cluster;
+        let target = pod.target;
         let workload = pod.workload;
         let node = pod.node;
+        let cluster = self.nodes[node.index()].cluster;
         if self.nodes[node.index()].down {
             // Only the node's kubelet can confirm that the pod is gone.
             self.nodes[node.index()].terminating_on_lost_node.push(id);
             return;
         }
-        let terminating = &mut self.clusters[cluster.index()].workloads[workload].terminating;
+        let terminating = &mut self.deployments[target.index()].workloads[workload].terminating;
         let at = terminating
             .iter()
             .position(|&other| other == node)
@@ -281,8 +301,8 @@ impl World<'_> {
         terminating.swap_remove(at);
         self.pod_leaves_disk(id, queue);
         self.bind_waiting(cluster, queue);
-        self.sync_workload(cluster, workload, queue);
-        self.note_pods_gone(cluster, queue);
+        self.sync_workload(target, workload, queue);
+        self.note_pods_gone(target, queue);
     }
 
     /// Enables checks and reports of progress deadlines.
@@ -293,18 +313,19 @@ impl World<'_> {
     /// Checks the progress of a Deployment, if progress deadlines are watched.
     pub(crate) fn update_progress_condition(
         &mut self,
-        id: ClusterId,
+        id: TargetId,
         workload: usize,
         queue: &mut Queue,
     ) {
         if self.watches_progress {
-            let spec = &self.spec.workloads[workload];
-            self.clusters[id.index()].update_progress_condition(workload, spec, &self.pods, queue);
+            let spec = &self.workloads_of(id)[workload];
+            self.deployments[id.index()]
+                .update_progress_condition(workload, spec, &self.pods, queue);
         }
     }
 
-    pub(crate) fn progress_deadline(&mut self, id: ClusterId, workload: usize, queue: &mut Queue) {
-        self.clusters[id.index()].workloads[workload]
+    pub(crate) fn progress_deadline(&mut self, id: TargetId, workload: usize, queue: &mut Queue) {
+        self.deployments[id.index()].workloads[workload]
             .progressing
             .look = None;
         self.update_progress_condition(id, workload, queue);

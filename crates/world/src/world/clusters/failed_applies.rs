@@ -18,12 +18,12 @@
 
 use crate::world::World;
 use crate::world::clusters::agent_spec::{AgentSpec, LookSpec, ReadinessSpec};
-use crate::world::clusters::agent_steps::ClusterContext;
+use crate::world::clusters::agent_steps::DeploymentContext;
 use crate::world::clusters::apply_rules::{ApplyFailure, ApplyRetry};
-use crate::world::clusters::cluster::ClusterState;
+use crate::world::clusters::deployment::AppDeployment;
 use crate::world::event::{AgentEvent, Event, Queue};
 use crate::world::faults::spec::ApplyFaultSpec;
-use crate::world::ids::{ClusterId, NEW};
+use crate::world::ids::{NEW, TargetId};
 use fleetsim_units::SimDuration;
 
 impl AgentSpec {
@@ -43,9 +43,9 @@ impl AgentSpec {
     }
 }
 
-impl ClusterState {
+impl AppDeployment {
     /// Returns the fault that affects the apply in progress. Only applies of the new revision fail.
-    fn apply_fault<'w>(&self, context: &ClusterContext<'w>) -> Option<&'w ApplyFaultSpec> {
+    fn apply_fault<'w>(&self, context: &DeploymentContext<'w>) -> Option<&'w ApplyFaultSpec> {
         let fault = self.next_fault(context.apply_faults)?;
         (self.agent.applying == Some(NEW)).then_some(fault)
     }
@@ -57,13 +57,13 @@ impl ClusterState {
         (!is_over).then_some(fault)
     }
 
-    /// Schedules the failure of the apply that has begun, if a fault affects it. `nth`: the number of the apply in the
-    /// cluster.
+    /// Schedules the failure of the apply that has begun, if a fault affects it. `nth`: the number of the apply of
+    /// the deployment.
     pub(super) fn schedule_failure(
         &mut self,
         usual: SimDuration,
         nth: u64,
-        context: &mut ClusterContext<'_>,
+        context: &mut DeploymentContext<'_>,
     ) -> bool {
         let Some(fault) = self.apply_fault(context) else {
             return false;
@@ -76,7 +76,7 @@ impl ClusterState {
     }
 
     /// Called when the objects are applied: if the agent waits for the workloads, the wait begins now.
-    pub(super) fn wait_begins(&mut self, context: &mut ClusterContext<'_>) {
+    pub(super) fn wait_begins(&mut self, context: &mut DeploymentContext<'_>) {
         self.agent.waits = context.agent.wait;
         if let (true, Some(limit)) = (context.agent.wait, context.agent.applies.wait_limit) {
             let ends = Event::Agent(AgentEvent::WaitEnds(self.id));
@@ -85,7 +85,7 @@ impl ClusterState {
     }
 
     /// Ends the agent's wait for the workloads.
-    pub(super) fn wait_is_over(&mut self, context: &mut ClusterContext<'_>) {
+    pub(super) fn wait_is_over(&mut self, context: &mut DeploymentContext<'_>) {
         self.agent.waits = false;
         self.agent.is_rolling_back = false;
         if let Some(due) = self.agent.wait_due.take() {
@@ -94,7 +94,11 @@ impl ClusterState {
     }
 
     /// Handles a failed apply: the agent reports it, and retries later or applies a newer instruction.
-    pub(super) fn apply_fails(&mut self, failure: ApplyFailure, context: &mut ClusterContext<'_>) {
+    pub(super) fn apply_fails(
+        &mut self,
+        failure: ApplyFailure,
+        context: &mut DeploymentContext<'_>,
+    ) {
         self.wait_is_over(context);
         self.agent.fault_due = None;
         let rules = context.agent.applies;
@@ -119,28 +123,28 @@ impl ClusterState {
     }
 
     /// Retries a failed apply, if the agent can do so now.
-    pub(super) fn apply_again(&mut self, context: &mut ClusterContext<'_>) {
+    pub(super) fn apply_again(&mut self, context: &mut DeploymentContext<'_>) {
         self.agent.retry_due = None;
         self.instruction_arrives(context);
     }
 }
 
 impl World<'_> {
-    /// Returns the failure of the next apply of the new revision in a cluster. `None`: the apply will succeed.
-    pub fn next_failure(&self, id: ClusterId) -> Option<ApplyFailure> {
-        let fault = self.clusters[id.index()].next_fault(&self.spec.faults.apply)?;
+    /// Returns the failure of the next apply of the new revision of a target. `None`: the apply will succeed.
+    pub fn next_failure(&self, id: TargetId) -> Option<ApplyFailure> {
+        let fault = self.deployments[id.index()].next_fault(&self.spec.faults.apply)?;
         Some(fault.kind)
     }
 
-    /// Returns whether every apply of the new revision in a cluster fails, however often the agent tries.
-    pub fn always_fails(&self, id: ClusterId) -> bool {
-        let fault = self.clusters[id.index()].next_fault(&self.spec.faults.apply);
+    /// Returns whether every apply of the new revision of a target fails, however often the agent tries.
+    pub fn always_fails(&self, id: TargetId) -> bool {
+        let fault = self.deployments[id.index()].next_fault(&self.spec.faults.apply);
         fault.is_some_and(|fault| fault.attempts.is_none())
     }
 
     /// Aborts an apply that would fail, on behalf of the management cluster. The agent does not report the abort.
-    pub fn break_off(&mut self, id: ClusterId, queue: &mut Queue) {
-        let agent = &mut self.clusters[id.index()].agent;
+    pub fn break_off(&mut self, id: TargetId, queue: &mut Queue) {
+        let agent = &mut self.deployments[id.index()].agent;
         if let Some(due) = agent.fault_due.take() {
             queue.cancel(due);
             agent.applying = None;
@@ -148,25 +152,25 @@ impl World<'_> {
     }
 
     /// Called when the workloads are not ready within the time-out of the apply, or of its rollback.
-    pub(super) fn wait_ends(&mut self, id: ClusterId, queue: &mut Queue) {
-        let (cluster, mut context) = self.cluster_with_context(id, queue);
-        let begins_rollback = context.agent.applies.rolls_back && !cluster.agent.is_rolling_back;
-        cluster.wait_is_over(&mut context);
+    pub(super) fn wait_ends(&mut self, id: TargetId, queue: &mut Queue) {
+        let (deployment, mut context) = self.deployment_with_context(id, queue);
+        let begins_rollback = context.agent.applies.rolls_back && !deployment.agent.is_rolling_back;
+        deployment.wait_is_over(&mut context);
         if !begins_rollback {
-            cluster.apply_fails(ApplyFailure::NotReady, &mut context);
+            deployment.apply_fails(ApplyFailure::NotReady, &mut context);
             return;
         }
-        let Some(before) = cluster.agent.applied else {
+        let Some(before) = deployment.agent.applied else {
             self.take_down(id, queue);
-            let (cluster, mut context) = self.cluster_with_context(id, queue);
-            cluster.apply_fails(ApplyFailure::NotReady, &mut context);
+            let (deployment, mut context) = self.deployment_with_context(id, queue);
+            deployment.apply_fails(ApplyFailure::NotReady, &mut context);
             return;
         };
         self.roll_out(id, before, queue);
-        let (cluster, mut context) = self.cluster_with_context(id, queue);
-        cluster.agent.is_rolling_back = true;
-        cluster.wait_begins(&mut context);
-        cluster.note_settled(&mut context);
+        let (deployment, mut context) = self.deployment_with_context(id, queue);
+        deployment.agent.is_rolling_back = true;
+        deployment.wait_begins(&mut context);
+        deployment.note_settled(&mut context);
     }
 }
 
@@ -261,7 +265,7 @@ mod tests {
         // The first two applies end after 3 s and after 3.005 + 3 s. The third begins 10 ms later, and its pull takes
         // 1 s.
         let failed = Report {
-            cluster: ClusterId(0),
+            target: TargetId(0),
             applied: OLD,
             ready: true,
             degraded: false,
@@ -377,7 +381,7 @@ mod tests {
             &world,
             1,
             DAY,
-            &[(1.0, |world, queue| world.instruct(ClusterId(0), OLD, queue))],
+            &[(1.0, |world, queue| world.instruct(TargetId(0), OLD, queue))],
         );
         let reports = reports(&played);
         assert_eq!(reports[0].1.failure, Some(ApplyFailure::Rejected));
@@ -446,7 +450,7 @@ mod tests {
             1,
             "the agent does nothing by itself"
         );
-        let again: Intervention = |world, queue| world.push(ClusterId(0), NEW, queue);
+        let again: Intervention = |world, queue| world.push(TargetId(0), NEW, queue);
         let played = play_agent_with(&world, agent, &[(10.0, again), (20.0, again)]);
         let failures: Vec<u64> = reports(&played)
             .iter()
@@ -461,8 +465,8 @@ mod tests {
     fn an_apply_that_is_broken_off_is_not_heard_of() {
         let mut world = world(ReleaseKind::Update, 1);
         world.faults.apply = vec![fault(ApplyFailure::Hook, Some(1))];
-        let stop: Intervention = |world, queue| world.break_off(ClusterId(0), queue);
-        let again: Intervention = |world, queue| world.push(ClusterId(0), NEW, queue);
+        let stop: Intervention = |world, queue| world.break_off(TargetId(0), queue);
+        let again: Intervention = |world, queue| world.push(TargetId(0), NEW, queue);
         let played = play_agent_with(&world, AGENT, &[(1.0, stop), (2.0, again)]);
         let mut failed = reports(&played).into_iter();
         assert!(failed.all(|(_, report)| report.failure.is_none()));

@@ -1,13 +1,14 @@
-//! Clusters: their agents, workloads and pods.
+//! Clusters and their deployments: agents, workloads and pods.
 //!
 //! | file | models |
 //! |---|---|
 //! | `cluster` | the state of one cluster, and how it and its nodes are created |
+//! | `deployment` | the state of one application on one cluster |
 //! | `cluster_draws` | random properties that are drawn for a cluster before the run |
 //! | `cuts` | outages in progress that cut a cluster off |
 //! | `agent`, `agent_steps`, `agent_spec` | instructions, applies and reports, with their delays |
 //! | `apply_rules`, `failed_applies` | what an agent does when an apply fails |
-//! | `removal` | the end of a cluster's workloads, once nothing wants them |
+//! | `removal` | the end of a deployment's workloads, once nothing wants them |
 //! | `pod`, `pods` | pods, readiness probes, image back-off; all pods with their events |
 //! | `scheduling` | the room of nodes, and pods that fit on none |
 //! | `autoscaling`, `autoscaling_spec` | nodes that join while pods wait |
@@ -28,6 +29,7 @@ pub(super) mod cluster;
 pub(super) mod cluster_draws;
 mod controllers;
 pub(super) mod cuts;
+pub(super) mod deployment;
 mod failed_applies;
 pub(super) mod pod;
 pub(super) mod pod_queues;

@@ -28,10 +28,11 @@
 
 use crate::engine::EventId;
 use crate::world::backoff::BackoffEntry;
+use crate::world::clusters::cluster::ClusterState;
 use crate::world::clusters::restarts::{Crashes, Restarter};
 use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::{Event, Queue, WorkloadEvent};
-use crate::world::ids::{ClusterId, NEW, NodeId, PodId};
+use crate::world::ids::{ClusterId, NEW, NodeId, PodId, TargetId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::pull_wait::PullWait;
@@ -71,7 +72,7 @@ pub(crate) enum PodPhase {
 /// One pod.
 #[derive(Debug)]
 pub(crate) struct Pod {
-    pub cluster: ClusterId,
+    pub target: TargetId,
     pub node: NodeId,
     pub workload: usize,
     pub revision: Revision,
@@ -106,7 +107,7 @@ pub(crate) struct Pod {
 }
 
 impl Pod {
-    /// Returns whether the pod has a node. Without one, [`Pod::node`] means nothing.
+    /// Returns whether the pod has a node. Without one, [`Pod::node`] is any node of its cluster.
     pub(crate) fn has_node(&self) -> bool {
         self.phase != PodPhase::Unbound
     }
@@ -115,20 +116,20 @@ impl Pod {
 impl World<'_> {
     pub(crate) fn new_pod(
         &mut self,
-        cluster: ClusterId,
+        target: TargetId,
         workload: usize,
         node: NodeId,
         revision: Revision,
         phase: PodPhase,
     ) -> PodId {
-        let image = Catalog::revision(self.spec.workloads[workload].image, revision == NEW);
+        let image = Catalog::revision(self.workloads_of(target)[workload].image, revision == NEW);
         let ordinal = self.nodes[node.index()].pods;
         self.nodes[node.index()].pods += 1;
         if phase != PodPhase::Unbound {
             self.nodes[node.index()].uses_image(image);
         }
         self.pods.add(Pod {
-            cluster,
+            target,
             node,
             workload,
             revision,
@@ -154,45 +155,46 @@ impl World<'_> {
     /// Creates a pod on this node. `None`: no node has room for it.
     pub(crate) fn create_pod(
         &mut self,
-        cluster: ClusterId,
+        target: TargetId,
         workload: usize,
         node: Option<NodeId>,
         queue: &mut Queue,
     ) {
-        let state = &mut self.clusters[cluster.index()].workloads[workload];
+        let state = &mut self.deployments[target.index()].workloads[workload];
         let revision = state
             .desired
             .expect("a controller without a template creates nothing");
         let Some(node) = node else {
-            let id = self.new_unbound_pod(cluster, workload, revision);
+            let id = self.new_unbound_pod(target, workload, revision);
             self.create_unbound_pod(id, queue);
             return;
         };
-        let id = self.new_pod(cluster, workload, node, revision, PodPhase::Pulling);
-        self.clusters[cluster.index()].workloads[workload]
+        let id = self.new_pod(target, workload, node, revision, PodPhase::Pulling);
+        self.deployments[target.index()].workloads[workload]
             .pods
             .push(id);
-        let now = queue.now();
-        let bound = self.clusters[cluster.index()].pod_queues.bound(now);
+        let cluster = self.cluster_of_target(target);
+        let bound = self.clusters[cluster.index()].pod_queues.bound(queue.now());
         self.bind_at(id, bound, queue);
     }
 
     /// Adds a pod without a node to a workload.
-    fn new_unbound_pod(
-        &mut self,
-        cluster: ClusterId,
-        workload: usize,
-        revision: Revision,
-    ) -> PodId {
+    fn new_unbound_pod(&mut self, target: TargetId, workload: usize, revision: Revision) -> PodId {
         // The pod is counted on its node when it has one.
-        let any = NodeId::at(self.nodes_of(cluster).start);
+        let any = NodeId::at(self.nodes_of(self.cluster_of_target(target)).start);
         let pods = self.nodes[any.index()].pods;
-        let id = self.new_pod(cluster, workload, any, revision, PodPhase::Unbound);
+        let id = self.new_pod(target, workload, any, revision, PodPhase::Unbound);
         self.nodes[any.index()].pods = pods;
-        self.clusters[cluster.index()].workloads[workload]
+        self.deployments[target.index()].workloads[workload]
             .pods
             .push(id);
         id
+    }
+
+    /// Returns the cluster of a pod.
+    pub(crate) fn cluster_of_pod(&self, id: PodId) -> &ClusterState {
+        let node = self.pods[id.index()].node;
+        &self.clusters[self.nodes[node.index()].cluster.index()]
     }
 
     /// Gives a node to a pod without one.
@@ -252,8 +254,7 @@ impl World<'_> {
     /// Draws the time that the `nth` sandbox of a pod takes.
     fn draw_sandbox(&self, id: PodId, nth: u32) -> SimDuration {
         let usual = self.draw(id, &self.spec.node.sandbox, "sandbox", nth);
-        let draws = self.clusters[self.pods[id.index()].cluster.index()].draws;
-        slowed(usual, draws.start)
+        slowed(usual, self.cluster_of_pod(id).draws.start)
     }
 
     /// Called when the sandbox of a pod is created: the kubelet asks for the image.
@@ -267,7 +268,7 @@ impl World<'_> {
         self.set_troubled(id, false);
         self.pod_goes_on(id, queue.now());
         let pod = &mut self.pods[id.index()];
-        let cluster = pod.cluster;
+        let target = pod.target;
         let workload = pod.workload;
         let node = pod.node;
         let was = std::mem::replace(&mut pod.phase, PodPhase::Terminating);
@@ -275,7 +276,7 @@ impl World<'_> {
         pod.available = false;
         if was == PodPhase::Unbound {
             // No kubelet has the pod, so it is gone at once.
-            self.clusters[cluster.index()].workloads[workload]
+            self.deployments[target.index()].workloads[workload]
                 .pods
                 .retain(|&other| other != id);
             self.stop_waiting(id);
@@ -287,7 +288,7 @@ impl World<'_> {
         if on_lost_node {
             host.terminating_on_lost_node.push(id);
         }
-        let state = &mut self.clusters[cluster.index()].workloads[workload];
+        let state = &mut self.deployments[target.index()].workloads[workload];
         state.pods.retain(|&other| other != id);
         state.terminating.push(node);
         if on_lost_node {
@@ -296,7 +297,7 @@ impl World<'_> {
         let grace = match was {
             PodPhase::Running | PodPhase::Unready => self.draw(
                 id,
-                &self.spec.workloads[workload].termination,
+                &self.workloads_of(target)[workload].termination,
                 "termination",
                 0,
             ),
@@ -308,14 +309,14 @@ impl World<'_> {
     /// Pre-pulls the new image of a workload on a node.
     pub(crate) fn pre_pull_image(
         &mut self,
-        cluster: ClusterId,
+        target: TargetId,
         node: NodeId,
         workload: usize,
         queue: &mut Queue,
     ) {
         // Pre-pulls must not change the numbers and the random draws of the rollout's pods.
         let pods = self.nodes[node.index()].pods;
-        let id = self.new_pod(cluster, workload, node, NEW, PodPhase::Pulling);
+        let id = self.new_pod(target, workload, node, NEW, PodPhase::Pulling);
         self.nodes[node.index()].pods = pods;
         // Nothing runs an image that is pulled in advance, so the kubelet may remove it.
         let image = self.pods[id.index()].image;
@@ -451,7 +452,7 @@ impl World<'_> {
         let now = queue.now();
         let backoff = self.spec.node.image_backoff;
         let pod = &mut self.pods[id.index()];
-        let cluster = pod.cluster;
+        let cluster = self.nodes[pod.node.index()].cluster;
         if pod.phase == PodPhase::Pulling {
             pod.phase = PodPhase::ImageBackOff;
             pod.image_backoff.fail(now, backoff);
@@ -474,7 +475,7 @@ impl World<'_> {
         pod.phase = PodPhase::Starting;
         pod.starts += 1;
         let nth = pod.starts;
-        let draws = self.clusters[pod.cluster.index()].draws;
+        let draws = self.cluster_of_pod(id).draws;
         let usual = self.draw(id, &self.spec.node.start_overhead, "start overhead", nth);
         let mut overhead = slowed(usual, draws.start);
         if self.platform.restarts.by == Restarter::Diego {
@@ -502,9 +503,10 @@ impl World<'_> {
         let pod = &mut self.pods[id.index()];
         pod.phase = PodPhase::Running;
         let start = pod.starts;
-        let workload = pod.workload;
-        let draws = self.clusters[pod.cluster.index()].draws;
-        let is_defective = draws.is_defective(pod.revision);
+        let is_defective = self.deployments[pod.target.index()]
+            .draws
+            .is_defective(pod.revision);
+        let workload = self.workload_of(&self.pods[id.index()]);
         let works = !is_defective || self.spec.faults.defect.is_latent();
         let defect_crash = if is_defective {
             self.show_defect(id, start, queue)
@@ -514,14 +516,14 @@ impl World<'_> {
         // A defective container never answers, unless its defect is latent.
         let mut able = None;
         if works {
-            let usual = &self.spec.workloads[workload].start;
-            able = Some(slowed(self.draw(id, usual, "start", start), draws.start));
+            let usual = self.draw(id, &workload.start, "start", start);
+            able = Some(slowed(usual, self.cluster_of_pod(id).draws.start));
         }
         let WorkloadSpec {
             readiness,
             start_timeout,
             ..
-        } = self.spec.workloads[workload];
+        } = *workload;
         let late = start_timeout.filter(|limit| able.is_none_or(|able| able > *limit));
         if let Some(crash) = defect_crash.into_iter().chain(late).min() {
             let event = Event::Workload(WorkloadEvent::Crashed(id));
@@ -550,13 +552,13 @@ impl World<'_> {
         }
         pod.crashes.ready(queue.now());
         pod.ready = true;
-        let cluster = pod.cluster;
+        let target = pod.target;
         let workload = pod.workload;
-        let min_ready = self.spec.workloads[pod.workload].min_ready;
+        let min_ready = self.workloads_of(target)[workload].min_ready;
         if min_ready.is_zero() {
             self.pod_available(id, start, queue);
         } else {
-            self.update_progress_condition(cluster, workload, queue);
+            self.update_progress_condition(target, workload, queue);
             queue.schedule_in(
                 min_ready,
                 Event::Workload(WorkloadEvent::PodAvailable { pod: id, start }),
@@ -570,10 +572,10 @@ impl World<'_> {
             return;
         }
         pod.available = true;
-        let cluster = pod.cluster;
+        let target = pod.target;
         let workload = pod.workload;
         self.set_troubled(id, false);
-        self.sync_workload(cluster, workload, queue);
+        self.sync_workload(target, workload, queue);
     }
 
     /// Returns when a container restarts whose back-off ends at `opens`.
@@ -595,15 +597,15 @@ impl World<'_> {
             return;
         }
         let now = queue.now();
+        let spec = self.workload_of(&self.pods[id.index()]);
+        let must_answer = spec.readiness.is_some() || spec.start_timeout.is_some();
         let pod = &mut self.pods[id.index()];
-        let cluster = pod.cluster;
+        let target = pod.target;
         let workload = pod.workload;
         pod.phase = PodPhase::CrashLoop;
         pod.ready = false;
         pod.available = false;
-        let spec = &self.spec.workloads[workload];
-        let must_answer = spec.readiness.is_some() || spec.start_timeout.is_some();
-        let is_defective = self.clusters[cluster.index()]
+        let is_defective = self.deployments[target.index()]
             .draws
             .is_defective(pod.revision);
         let is_latent = self.spec.faults.defect.is_latent();
@@ -621,7 +623,7 @@ impl World<'_> {
                 queue,
             );
         }
-        self.sync_workload(cluster, workload, queue);
+        self.sync_workload(target, workload, queue);
     }
 
     pub(crate) fn restart(&mut self, id: PodId, queue: &mut Queue) {
@@ -673,13 +675,14 @@ impl World<'_> {
             return;
         }
         pod.troubled = troubled;
-        let cluster = &mut self.clusters[pod.cluster.index()];
+        let target = pod.target;
+        let troubled_pods = &mut self.deployments[target.index()].troubled_pods;
         if troubled {
-            cluster.troubled_pods += 1;
+            *troubled_pods += 1;
         } else {
-            cluster.troubled_pods -= 1;
+            *troubled_pods -= 1;
         }
-        cluster.note_phase(&mut self.meter);
+        self.note_phase(target);
     }
 }
 

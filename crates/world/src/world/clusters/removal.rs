@@ -1,69 +1,70 @@
-//! The removal of a cluster's workloads for good, after a product's object that wanted them is deleted.
+//! The removal of a deployment's workloads for good, after a product's object that wanted them is deleted.
 //!
 //! The deletion reaches the agent like an instruction, in a cluster that is cut off after its return. Then an apply in
 //! progress has no further effect, all pods terminate, and the agent reports once the last pod is gone: deletions in
 //! the foreground wait for dependents (`DeletePropagationForeground`: kubefleet-dev/kubefleet at e160c1cd,
 //! `pkg/controllers/workapplier/controller.go`; argoproj/argo-cd at 37ee0097, `controller/appcontroller.go`). Nothing
-//! is applied in the cluster afterwards.
+//! of the deployment is applied afterwards.
 //!
 //! Left out: image pulls of pods that are deleted, which go on to their end as in a rolling update; finalizers of the
 //! workloads' own resources; and volumes.
 
 use crate::world::World;
 use crate::world::clusters::agent::{Agent, RemovalState};
-use crate::world::clusters::agent_steps::ClusterContext;
-use crate::world::clusters::cluster::ClusterState;
+use crate::world::clusters::agent_steps::DeploymentContext;
+use crate::world::clusters::deployment::AppDeployment;
 use crate::world::event::{AgentEvent, Event, Queue, Report};
-use crate::world::ids::{ClusterId, NOTHING};
+use crate::world::ids::{NOTHING, TargetId};
 
 impl World<'_> {
-    /// Instructs a cluster's agent to remove the cluster's workloads for good.
-    pub fn withdraw(&mut self, id: ClusterId, queue: &mut Queue) {
-        let (cluster, mut context) = self.cluster_with_context(id, queue);
-        if cluster.agent.removal == RemovalState::No {
-            cluster.agent.removal = RemovalState::Wanted;
-            cluster.send_removal(&mut context);
+    /// Instructs a cluster's agent to remove a deployment's workloads for good.
+    pub fn withdraw(&mut self, id: TargetId, queue: &mut Queue) {
+        let (deployment, mut context) = self.deployment_with_context(id, queue);
+        if deployment.agent.removal == RemovalState::No {
+            deployment.agent.removal = RemovalState::Wanted;
+            deployment.send_removal(&mut context);
         }
     }
 
-    /// Returns whether the cluster's workloads were removed and all their pods are gone.
+    /// Returns whether a deployment's workloads were removed and all their pods are gone.
     #[must_use]
-    pub fn is_removed(&self, id: ClusterId) -> bool {
-        self.clusters[id.index()].agent.removal == RemovalState::Over
+    pub fn is_removed(&self, id: TargetId) -> bool {
+        self.deployments[id.index()].agent.removal == RemovalState::Over
     }
 
-    /// Deletes the workloads of a cluster, whose agent has received the deletion.
-    pub(super) fn removal_arrives(&mut self, id: ClusterId, queue: &mut Queue) {
-        let cluster = &mut self.clusters[id.index()];
-        if cluster.agent.removal != RemovalState::Wanted || !cluster.cuts.is_managed() {
+    /// Deletes the workloads of a deployment, whose agent has received the deletion.
+    pub(super) fn removal_arrives(&mut self, id: TargetId, queue: &mut Queue) {
+        let deployment = &mut self.deployments[id.index()];
+        let cluster = &self.clusters[deployment.cluster.index()];
+        if deployment.agent.removal != RemovalState::Wanted || !cluster.cuts.is_managed() {
             return;
         }
-        cluster.facts.removed = Some(queue.now());
-        cluster.agent.begin_removal(queue);
+        deployment.facts.removed = Some(queue.now());
+        deployment.agent.begin_removal(queue);
         self.meter.advance(queue.now());
         self.take_down(id, queue);
-        self.clusters[id.index()].note_phase(&mut self.meter);
+        self.note_phase(id);
         self.note_pods_gone(id, queue);
     }
 
-    /// Ends a removal if the last pod of the cluster is gone.
-    pub(super) fn note_pods_gone(&mut self, id: ClusterId, queue: &mut Queue) {
-        let (cluster, mut context) = self.cluster_with_context(id, queue);
-        let is_empty = cluster
+    /// Ends a removal if the last pod of the deployment is gone.
+    pub(super) fn note_pods_gone(&mut self, id: TargetId, queue: &mut Queue) {
+        let (deployment, mut context) = self.deployment_with_context(id, queue);
+        let is_empty = deployment
             .workloads
             .iter()
             .all(|workload| workload.pods.is_empty() && workload.terminating.is_empty());
-        if cluster.agent.removal == RemovalState::Begun && is_empty {
-            cluster.agent.removal = RemovalState::Over;
-            cluster.send_removal(&mut context);
+        if deployment.agent.removal == RemovalState::Begun && is_empty {
+            deployment.agent.removal = RemovalState::Over;
+            deployment.send_removal(&mut context);
         }
     }
 }
 
-impl ClusterState {
+impl AppDeployment {
     /// Sends the deletion to the agent, or the agent's report that all pods are gone, unless the cluster is cut off.
-    pub(super) fn send_removal(&mut self, context: &mut ClusterContext<'_>) {
-        if !self.cuts.is_managed() || !self.is_registered {
+    pub(super) fn send_removal(&mut self, context: &mut DeploymentContext<'_>) {
+        if !context.cluster.cuts.is_managed() || !context.cluster.is_registered {
             return;
         }
         let agent = context.agent;
@@ -85,7 +86,7 @@ impl ClusterState {
                 // Reports do not overtake each other.
                 self.agent.arrives = self.agent.arrives.max(now + delay);
                 let report = Report {
-                    cluster: self.id,
+                    target: self.id,
                     applied: NOTHING,
                     ready: false,
                     degraded: false,
@@ -135,7 +136,7 @@ mod tests {
         report_delay: fixed(SimDuration::from_millis(250)),
         ..AgentSpec::INSTANT
     };
-    const FIRST: ClusterId = ClusterId(0);
+    const FIRST: TargetId = TargetId(0);
 
     /// A cluster whose pods need 20 s to terminate.
     fn world() -> WorldSpec {

@@ -16,7 +16,7 @@ use crate::world::clusters::pod::{Pod, PodPhase};
 use crate::world::clusters::spec::WorkloadKind;
 use crate::world::clusters::workload::WorkloadState;
 use crate::world::event::{Event, Queue, WorkloadEvent};
-use crate::world::ids::{ClusterId, NodeId, PodId};
+use crate::world::ids::{ClusterId, NodeId, PodId, TargetId};
 use crate::world::spec::WorldSpec;
 
 impl WorldSpec {
@@ -40,9 +40,11 @@ impl World<'_> {
     }
 
     /// Returns the node for the next pod of a Deployment. `None`: no node has room.
-    pub(super) fn node_for_pod(&self, cluster: ClusterId, workload: usize) -> Option<NodeId> {
+    pub(super) fn node_for_pod(&self, target: TargetId, workload: usize) -> Option<NodeId> {
+        let deployment = &self.deployments[target.index()];
+        let cluster = deployment.cluster;
         let nodes = self.nodes_of(cluster);
-        let state = &self.clusters[cluster.index()].workloads[workload];
+        let state = &deployment.workloads[workload];
         if !self.has_limited_room(cluster) {
             return Some(state.least_loaded_node(nodes, &self.nodes, &self.pods));
         }
@@ -67,9 +69,11 @@ impl World<'_> {
         };
         let nodes = self.nodes_of(cluster).len() as u32;
         let mut on_first = 0;
-        for workload in &self.spec.workloads {
-            if let WorkloadKind::Deployment { replicas, .. } = workload.kind {
-                on_first += replicas.div_ceil(nodes);
+        for target in &self.clusters[cluster.index()].deployments {
+            for workload in self.workloads_of(*target) {
+                if let WorkloadKind::Deployment { replicas, .. } = workload.kind {
+                    on_first += replicas.div_ceil(nodes);
+                }
             }
         }
         on_first > spec.pods_per_node
@@ -79,13 +83,15 @@ impl World<'_> {
     fn pods_by_node(&self, cluster: ClusterId) -> Vec<u32> {
         let nodes = self.nodes_of(cluster);
         let mut taken = vec![0_u32; nodes.len()];
-        let workloads = &self.clusters[cluster.index()].workloads;
-        for (workload, spec) in workloads.iter().zip(&self.spec.workloads) {
-            if !matches!(spec.kind, WorkloadKind::Deployment { .. }) {
-                continue;
-            }
-            for node in workload.nodes_of_pods(&self.pods) {
-                taken[node.index() - nodes.start] += 1;
+        for &target in &self.clusters[cluster.index()].deployments {
+            let workloads = &self.deployments[target.index()].workloads;
+            for (workload, spec) in workloads.iter().zip(self.workloads_of(target)) {
+                if !matches!(spec.kind, WorkloadKind::Deployment { .. }) {
+                    continue;
+                }
+                for node in workload.nodes_of_pods(&self.pods) {
+                    taken[node.index() - nodes.start] += 1;
+                }
             }
         }
         taken
@@ -95,7 +101,7 @@ impl World<'_> {
     /// it.
     pub(super) fn create_unbound_pod(&mut self, id: PodId, queue: &mut Queue) {
         let now = queue.now();
-        let cluster = self.pods[id.index()].cluster;
+        let cluster = self.cluster_of_target(self.pods[id.index()].target);
         let created = self.clusters[cluster.index()].pod_queues.created(now);
         if created == now {
             self.schedule_pod(id, queue);
@@ -117,7 +123,7 @@ impl World<'_> {
         if self.bind_if_room(id, queue) {
             return;
         }
-        let cluster = self.pods[id.index()].cluster;
+        let cluster = self.cluster_of_target(self.pods[id.index()].target);
         self.clusters[cluster.index()].unbound.push_back(id);
         self.meter.unbound_pods.rise();
         self.scale_if_needed(cluster, queue);
@@ -126,13 +132,14 @@ impl World<'_> {
     /// Binds a pod to a node with room. Returns whether there is one.
     fn bind_if_room(&mut self, id: PodId, queue: &mut Queue) -> bool {
         let Pod {
-            cluster, workload, ..
+            target, workload, ..
         } = self.pods[id.index()];
-        let Some(node) = self.node_for_pod(cluster, workload) else {
+        let Some(node) = self.node_for_pod(target, workload) else {
             return false;
         };
         self.place(id, node);
         let now = queue.now();
+        let cluster = self.cluster_of_target(target);
         let bound = self.clusters[cluster.index()].pod_queues.scheduled(now);
         self.bind_at(id, bound, queue);
         true
@@ -151,7 +158,7 @@ impl World<'_> {
 
     /// Takes a deleted pod from those that wait for room.
     pub(super) fn stop_waiting(&mut self, id: PodId) {
-        let cluster = self.pods[id.index()].cluster;
+        let cluster = self.cluster_of_target(self.pods[id.index()].target);
         let waiting = &mut self.clusters[cluster.index()].unbound;
         let before = waiting.len();
         waiting.retain(|&other| other != id);

@@ -186,7 +186,9 @@ fn a_waiting_apply_ends_when_the_pods_are_ready() {
             },
         );
         assert_eq!(reports(&played), [(7.0, true)]);
-        let applied = played.facts[0].applied.map_or(0.0, SimTime::as_secs_f64);
+        let applied = played.deployments[0]
+            .applied
+            .map_or(0.0, SimTime::as_secs_f64);
         assert!(
             (applied - APPLIED - 7.0).abs() < 1e-6,
             "applied after {applied} s"
@@ -207,7 +209,7 @@ fn a_waiting_apply_does_not_end_while_a_pod_crashes() {
         },
     );
     assert_eq!(
-        (reports(&played), played.facts[0].applied),
+        (reports(&played), played.deployments[0].applied),
         (Vec::new(), None)
     );
 }

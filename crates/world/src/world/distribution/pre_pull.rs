@@ -11,13 +11,14 @@
 //! Left out: image garbage collection between pre-pull and release, the pods of the pre-pull, and clusters that
 //! reconnect after their group began.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::world::World;
 use crate::world::clusters::pod::PodPhase;
 use crate::world::distribution::spec::PrePullSpec;
 use crate::world::event::{DistributionEvent, Event, Queue};
-use crate::world::ids::{ClusterId, NEW, NodeId, PodId};
+use crate::world::ids::{ClusterId, NEW, NodeId, PodId, TargetId};
 use crate::world::nodes::catalog::Catalog;
 use fleetsim_units::SimTime;
 
@@ -84,7 +85,7 @@ impl PrePull {
 /// An image of the release that a node lacks; it is the image of a workload.
 #[derive(Clone, Copy, Debug)]
 struct MissingImage {
-    cluster: ClusterId,
+    target: TargetId,
     node: NodeId,
     workload: usize,
 }
@@ -102,23 +103,23 @@ impl World<'_> {
     /// Returns the images of the release that the nodes of a cluster do not have, each with its first workload.
     fn missing_images(&self, cluster: ClusterId) -> Vec<MissingImage> {
         let mut missing = Vec::new();
-        let workloads = &self.spec.workloads;
         for node in self.nodes_of(cluster).map(NodeId::at) {
             let state = &self.nodes[node.index()];
             if state.down {
                 continue;
             }
-            for (workload, spec) in workloads.iter().enumerate() {
-                let is_first = workloads[..workload]
-                    .iter()
-                    .all(|other| other.image != spec.image);
-                let image = Catalog::revision(spec.image, true);
-                if is_first && !state.content.present[usize::from(image.0)] {
-                    missing.push(MissingImage {
-                        cluster,
-                        node,
-                        workload,
-                    });
+            let mut seen = BTreeSet::new();
+            for &target in &self.clusters[cluster.index()].deployments {
+                for (workload, spec) in self.workloads_of(target).iter().enumerate() {
+                    let is_first = seen.insert(spec.image);
+                    let image = Catalog::revision(spec.image, true);
+                    if is_first && !state.content.present[usize::from(image.0)] {
+                        missing.push(MissingImage {
+                            target,
+                            node,
+                            workload,
+                        });
+                    }
                 }
             }
         }
@@ -139,7 +140,7 @@ impl World<'_> {
         }
         self.pre_pull_mut().open += wanted.len() as u32;
         for missing in wanted {
-            self.pre_pull_image(missing.cluster, missing.node, missing.workload, queue);
+            self.pre_pull_image(missing.target, missing.node, missing.workload, queue);
         }
         self.pre_pull_mut().release_if_due(fleet, queue);
     }
@@ -151,17 +152,18 @@ impl World<'_> {
             .expect("only a pre-pull has groups")
     }
 
-    /// Pulls the image of a workload on a node of a cluster, like the kubelet for a pod, without running anything
+    /// Pulls the image of a workload on a node of its cluster, like the kubelet for a pod, without running anything
     /// there. [`World::take_pulled`] reports its completion to the driver of a replay.
     pub fn pull_image(
         &mut self,
-        cluster: ClusterId,
+        target: TargetId,
         node: usize,
         workload: usize,
         queue: &mut Queue,
     ) -> PodId {
-        let node = NodeId::at(self.nodes_of(cluster).start + node);
-        let id = self.new_pod(cluster, workload, node, NEW, PodPhase::Pulling);
+        let nodes = self.nodes_of(self.cluster_of_target(target));
+        let node = NodeId::at(nodes.start + node);
+        let id = self.new_pod(target, workload, node, NEW, PodPhase::Pulling);
         self.bring_image(id, queue);
         id
     }

@@ -30,7 +30,10 @@ impl World<'_> {
     pub fn cut(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
         self.clusters[id.index()].cuts.add(kind, queue.now());
         self.set_downlink(id, queue);
-        self.clusters[id.index()].note_phase(&mut self.meter);
+        for at in 0..self.clusters[id.index()].deployments.len() {
+            let target = self.clusters[id.index()].deployments[at];
+            self.note_phase(target);
+        }
     }
 
     /// Ends an outage that [`World::cut`] began.

@@ -43,7 +43,7 @@ impl World<'_> {
                 None
             }
             (DefectKind::Unready, None) => {
-                let workload = &self.spec.workloads[self.pods[id.index()].workload];
+                let workload = self.workload_of(&self.pods[id.index()]);
                 // Without a start time-out, no further event concerns the container, so it counts as in trouble
                 // already now.
                 if workload.readiness.is_some() && workload.start_timeout.is_none() {
@@ -55,8 +55,8 @@ impl World<'_> {
     }
 
     pub(super) fn defect_shows(&mut self, id: PodId, start: u32, queue: &mut Queue) {
+        let has_probe = self.workload_of(&self.pods[id.index()]).readiness.is_some();
         let pod = &mut self.pods[id.index()];
-        let has_probe = self.spec.workloads[pod.workload].readiness.is_some();
         if pod.phase != PodPhase::Running || pod.starts != start || !has_probe {
             return;
         }
@@ -64,6 +64,6 @@ impl World<'_> {
         pod.available = false;
         self.set_troubled(id, true);
         let pod = &self.pods[id.index()];
-        self.sync_workload(pod.cluster, pod.workload, queue);
+        self.sync_workload(pod.target, pod.workload, queue);
     }
 }

@@ -43,7 +43,6 @@ pub(crate) mod spec;
 pub(crate) mod strata;
 
 use crate::world::World;
-use crate::world::clusters::cluster::ClusterState;
 use crate::world::event::{Event, FaultEvent, Queue};
 use crate::world::faults::cut_kind::CutKind;
 use crate::world::faults::guest::GuestOutages;
@@ -104,13 +103,6 @@ impl FaultEvent {
     }
 }
 
-impl ClusterState {
-    /// Returns whether the cluster has a failure that will end, and then has work to do or a report to send.
-    fn awaits_repair(&self) -> bool {
-        self.repairs_due > 0 && !self.agent.is_at_rest(self.settled)
-    }
-}
-
 impl World<'_> {
     /// Starts every failure process in its state at the start of the rollout.
     pub(crate) fn start_faults(&mut self, queue: &mut Queue) {
@@ -149,6 +141,22 @@ impl World<'_> {
         }
     }
 
+    /// Returns whether a cluster has a failure that will end, and then has work to do or a report to send.
+    fn has_cluster_behind_a_repair(&self) -> bool {
+        for cluster in &self.clusters {
+            if cluster.repairs_due == 0 {
+                continue;
+            }
+            for target in &cluster.deployments {
+                let deployment = &self.deployments[target.index()];
+                if !deployment.agent.is_at_rest(deployment.settled) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
     /// Returns true if something waits for the end of a failure: its cluster, with work to do or a report to send, or
     /// a fill over its link.
     pub(crate) fn awaits_repair(&self) -> bool {
@@ -159,7 +167,7 @@ impl World<'_> {
             || !self.faults.guests.is_empty()
             || faults.node_loss.is_some();
         has_repairs
-            && (self.clusters.iter().any(ClusterState::awaits_repair)
+            && (self.has_cluster_behind_a_repair()
                 || self.delivery.has_fill_behind_a_repair(&self.clusters))
     }
 }

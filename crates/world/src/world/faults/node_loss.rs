@@ -21,7 +21,7 @@ use crate::world::clusters::spec::WorkloadKind;
 use crate::world::event::{Event, FaultEvent, Queue, WorkloadEvent};
 use crate::world::faults::renewal::Renewal;
 use crate::world::faults::spec::NodeLossSpec;
-use crate::world::ids::{ClusterId, NodeId, PodId};
+use crate::world::ids::{NodeId, PodId};
 use crate::world::nodes::pull_error::PullError;
 
 impl NodeLossSpec {
@@ -66,21 +66,17 @@ impl<'s> World<'s> {
 
     /// Returns the pods of a node that the control plane knows, without terminating ones.
     fn pods_on(&self, id: NodeId) -> Vec<PodId> {
+        let mut found = Vec::new();
         let cluster = &self.clusters[self.nodes[id.index()].cluster.index()];
-        cluster
-            .pods()
-            .copied()
-            .filter(|pod| {
-                let pod = &self.pods[pod.index()];
-                pod.node == id && pod.has_node()
-            })
-            .collect()
-    }
-
-    fn sync_workloads(&mut self, cluster: ClusterId, queue: &mut Queue) {
-        for workload in 0..self.spec.workloads.len() {
-            self.sync_workload(cluster, workload, queue);
+        for target in &cluster.deployments {
+            for &pod in self.deployments[target.index()].pods() {
+                let state = &self.pods[pod.index()];
+                if state.node == id && state.has_node() {
+                    found.push(pod);
+                }
+            }
         }
+        found
     }
 
     pub(super) fn node_fails(&mut self, id: NodeId, queue: &mut Queue) {
@@ -141,11 +137,8 @@ impl<'s> World<'s> {
         }
         let cluster = node.cluster;
         for pod in self.pods_on(id) {
-            let workload = self.pods[pod.index()].workload;
-            if matches!(
-                self.spec.workloads[workload].kind,
-                WorkloadKind::Deployment { .. }
-            ) {
+            let workload = self.workload_of(&self.pods[pod.index()]);
+            if matches!(workload.kind, WorkloadKind::Deployment { .. }) {
                 self.delete_pod(pod, queue);
             }
         }

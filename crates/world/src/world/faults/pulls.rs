@@ -57,13 +57,12 @@ impl PlannedFailure {
 impl World<'_> {
     /// Requests an image that does not exist.
     pub(crate) fn request_missing_image(&mut self, pod: PodId, queue: &mut Queue) {
-        let cluster = self.pods[pod.index()].cluster;
-        let image = self.spec.workloads[self.pods[pod.index()].workload].image;
+        let image = self.workload_of(&self.pods[pod.index()]).image;
         let registry = self.spec.images[image].registry;
         for _ in 0..REQUESTS {
             self.registries[registry].count(HostRole::Api);
         }
-        let rtt = self.clusters[cluster.index()].rtt;
+        let rtt = self.cluster_of_pod(pod).rtt;
         let takes =
             tcp::handshake(self.registries[registry].spec, rtt) * CONNECTIONS + rtt * ROUND_TRIPS;
         self.pods
@@ -73,7 +72,7 @@ impl World<'_> {
     pub(super) fn not_found(&mut self, pod: PodId, queue: &mut Queue) {
         self.pods.take_event(pod);
         self.totals.pulls += 1;
-        let cluster = self.pods[pod.index()].cluster;
+        let cluster = self.nodes[self.pods[pod.index()].node.index()].cluster;
         let state = &mut self.clusters[cluster.index()];
         state.pull_begins(queue.now(), &mut self.meter);
         state.pull_ends(queue.now(), PullWaits::NONE, &mut self.meter);

@@ -8,7 +8,7 @@ use crate::world::faults::cut_kind::CutKind;
 use crate::world::faults::spec::{
     DefectKind, NodeLossSpec, OfflineSpec, OutageSpec, OutageWindow, RegionalOutageSpec, SlowSpec,
 };
-use crate::world::ids::NEW;
+use crate::world::ids::{NEW, TargetId};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::quantity::{CountOrPercent, DurationModel, FactorModel};
@@ -316,7 +316,7 @@ fn a_cluster_with_the_setting_offline_is_offline_in_every_run() {
         let played = play(&world, seed, DAY);
         let offline: Vec<bool> = played.facts.iter().map(|facts| facts.offline).collect();
         assert_eq!(offline, [false, false, true, false], "seed {seed}");
-        assert_eq!(played.facts[2].ready, None, "it never comes back");
+        assert_eq!(played.deployments[2].ready, None, "it never comes back");
     }
     world.faults.offline.comes_back = Some(fixed(secs(9.0)));
     let back = play(&world, 1, DAY);
@@ -342,7 +342,7 @@ fn outages_are_independent_and_never_keep_a_run_alive() {
     // Clusters are offline for a quarter of the time: 50 of 200, with a tolerance of five standard deviations of 6.1.
     assert!((20..=80).contains(&offline), "{offline} away at the start");
     assert!(
-        played.facts.iter().all(|facts| facts.ready.is_some()),
+        played.deployments.iter().all(|facts| facts.ready.is_some()),
         "all come back and are told"
     );
     let last = played.events.last().expect("events").0.as_secs_f64();
@@ -372,7 +372,7 @@ fn a_missing_tag_is_requested_repeatedly_until_the_world_is_idle() {
     world.node.error_requeue = fixed(secs(10.0));
     world.faults.not_found = Share::new(1.0);
     let played = play(&world, 1, DAY);
-    assert_eq!(played.facts[0].ready, None);
+    assert_eq!(played.deployments[0].ready, None);
     assert_eq!(
         played.totals.failed_pulls[PullError::NotFound as usize],
         1,
@@ -411,7 +411,7 @@ fn a_late_defect_is_first_reported_as_ready() {
         };
         assert!(reports.ends_with(&expected), "{kind:?}: {reports:?}");
         assert_near(
-            millis(played.facts[0].ready.expect("ready")),
+            millis(played.deployments[0].ready.expect("ready")),
             1.0,
             "when it was first ready",
         );
@@ -426,7 +426,10 @@ fn a_pod_that_is_never_ready_leaves_the_world_idle() {
     world.faults.defect.share = Share::new(1.0);
     world.faults.defect.kind = DefectKind::Unready;
     let played = play(&world, 1, DAY);
-    assert_eq!((played.facts[0].ready, played.totals.crashes), (None, 0));
+    assert_eq!(
+        (played.deployments[0].ready, played.totals.crashes),
+        (None, 0)
+    );
 }
 
 /// Runs a world whose first node fails once, at `fails`, for `away`. The cluster is instructed to run the new revision
@@ -469,14 +472,14 @@ fn with_a_node_lost(
                 .iter()
                 .find(|(at, ready)| *ready && *at >= told.as_secs_f64());
             assert_eq!(
-                world.clusters[0].facts.ready.map(millis),
+                world.deployments[0].facts.ready.map(millis),
                 first.map(|(at, _)| *at),
                 "{seen:?}"
             );
             return (seen, world.totals);
         }
         if event == Event::Driver(DriverEvent::Released) {
-            world.instruct(ClusterId(0), NEW, &mut queue);
+            world.instruct(TargetId(0), NEW, &mut queue);
         }
         world.handle(event, &mut queue);
         let reports = world.take_reports();

@@ -68,21 +68,21 @@ impl Gauge {
     }
 }
 
-/// The phase of a cluster in the series.
+/// The phase of a deployment in the series.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ClusterPhase {
-    /// The cluster has not been instructed yet to run the new revision.
+pub enum DeploymentPhase {
+    /// The deployment has not been instructed yet to run the new revision.
     Waiting,
-    /// The cluster is instructed, not ready, and making progress.
+    /// The deployment is instructed, not ready, and making progress.
     Updating,
-    /// The cluster is instructed, not ready, and stalled: it is cut off, or a pod backs off or is not ready because of
-    /// a defect. A cluster whose workloads were deleted for good counts here, too.
+    /// The deployment is instructed, not ready, and stalled: its cluster is cut off, or a pod backs off or is not ready
+    /// because of a defect. A deployment whose workloads were deleted for good counts here, too.
     NotReady,
-    /// The cluster is ready on the new revision, as the product sees it.
+    /// The deployment is ready on the new revision, as the product sees it.
     Ready,
 }
 
-/// The number of values of [`ClusterPhase`].
+/// The number of values of [`DeploymentPhase`].
 const PHASES: usize = 4;
 
 /// One bin of the series.
@@ -96,7 +96,7 @@ pub struct Bin {
     pub egress_bytes: f64,
     /// Maximum number of bytes that left the registry in one second.
     pub egress_peak_second_bytes: f64,
-    /// Clusters per phase at the end of the bin, in the order of [`ClusterPhase`].
+    /// Deployments per phase at the end of the bin, in the order of [`DeploymentPhase`].
     pub phases: [u64; PHASES],
 }
 
@@ -235,7 +235,7 @@ pub struct Meter {
     registries: Vec<EgressMeter>,
     /// The links that do not belong to registries.
     links: Vec<EgressMeter>,
-    /// Time that clusters spent in `Updating` or `NotReady`, in cluster-nanoseconds.
+    /// Time that deployments spent in `Updating` or `NotReady`, in deployment-nanoseconds.
     not_ready_nanos: u128,
     bins: Vec<Bin>,
     /// The open bin.
@@ -257,9 +257,9 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Creates the meters of a run with this many registries, and this many clusters, all of them waiting.
+    /// Creates the meters of a run with this many registries, and this many deployments, all of them waiting.
     #[must_use]
-    pub fn new(clusters: u64, registries: usize) -> Self {
+    pub fn new(deployments: u64, registries: usize) -> Self {
         Self {
             now: SimTime::ZERO,
             second_end: SimTime::ZERO + SECOND,
@@ -289,7 +289,7 @@ impl Meter {
             open: Bin::default(),
             open_seconds: 0,
             seconds_per_bin: 1,
-            phases: [clusters, 0, 0, 0],
+            phases: [deployments, 0, 0, 0],
             peak_not_ready: 0,
             pulls: Gauge::default(),
             downloads: Gauge::default(),
@@ -471,27 +471,28 @@ impl Meter {
         }
     }
 
-    /// Moves a cluster from one phase to another.
-    pub fn move_cluster(&mut self, from: ClusterPhase, to: ClusterPhase) {
+    /// Moves a deployment from one phase to another.
+    pub fn move_deployment(&mut self, from: DeploymentPhase, to: DeploymentPhase) {
         self.phases[from as usize] -= 1;
         self.phases[to as usize] += 1;
         self.peak_not_ready = self.peak_not_ready.max(self.not_ready());
     }
 
-    /// Returns the number of clusters that are instructed and not ready.
+    /// Returns the number of deployments that are instructed and not ready.
     fn not_ready(&self) -> u64 {
-        self.phases[ClusterPhase::Updating as usize] + self.phases[ClusterPhase::NotReady as usize]
+        self.phases[DeploymentPhase::Updating as usize]
+            + self.phases[DeploymentPhase::NotReady as usize]
     }
 
-    /// Returns the peak number of clusters that were instructed and not ready.
+    /// Returns the peak number of deployments that were instructed and not ready.
     #[must_use]
     pub const fn peak_not_ready(&self) -> u64 {
         self.peak_not_ready
     }
 
-    /// Returns the integral over time of the number of clusters that were instructed and not ready, in hours.
+    /// Returns the integral over time of the number of deployments that were instructed and not ready, in hours.
     #[must_use]
-    pub fn not_ready_cluster_hours(&self) -> f64 {
+    pub fn not_ready_hours(&self) -> f64 {
         self.not_ready_nanos as f64 / 3600e9
     }
 

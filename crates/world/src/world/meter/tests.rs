@@ -133,14 +133,14 @@ fn a_long_series_is_merged_without_losing_peaks_or_bytes() {
 
 #[test]
 fn cluster_hours_count_only_unready_clusters() {
-    use ClusterPhase::{NotReady, Ready, Updating, Waiting};
+    use DeploymentPhase::{NotReady, Ready, Updating, Waiting};
     let mut meter = Meter::new(3, 1);
-    meter.move_cluster(Waiting, Updating);
-    meter.move_cluster(Waiting, NotReady);
+    meter.move_deployment(Waiting, Updating);
+    meter.move_deployment(Waiting, NotReady);
     meter.advance(SimTime::from_secs(1800));
-    meter.move_cluster(Updating, Ready);
+    meter.move_deployment(Updating, Ready);
     meter.advance(SimTime::from_secs(3600));
     // Two clusters are not ready for half an hour, then one for half an hour.
-    assert!((meter.not_ready_cluster_hours() - 1.5).abs() < 1e-12);
+    assert!((meter.not_ready_hours() - 1.5).abs() < 1e-12);
     assert_eq!(meter.peak_not_ready(), 2);
 }

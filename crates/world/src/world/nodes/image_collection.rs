@@ -26,7 +26,6 @@
 //! How we know: the tests of `nodes/space_tests.rs` compute every time by hand.
 
 use crate::world::World;
-use crate::world::clusters::spec::WorkloadKind;
 use crate::world::event::{Event, Queue, SpaceEvent};
 use crate::world::ids::{ClusterId, NodeId};
 use crate::world::nodes::disk_space::DiskSpace;
@@ -279,11 +278,7 @@ impl<'s> World<'s> {
     /// Called when a node of a cluster takes pods again.
     fn takes_pods_again(&mut self, cluster: ClusterId, queue: &mut Queue) {
         self.bind_waiting(cluster, queue);
-        for (workload, spec) in self.spec.workloads.iter().enumerate() {
-            if matches!(spec.kind, WorkloadKind::DaemonSet { .. }) {
-                self.sync_workload(cluster, workload, queue);
-            }
-        }
+        self.sync_daemon_sets(cluster, queue);
     }
 
     /// Called when the image collector runs.

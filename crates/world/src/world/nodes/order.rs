@@ -184,6 +184,7 @@ impl World<'_> {
 mod tests {
     use super::*;
     use crate::engine::EventQueue;
+    use crate::world::ids::TargetId;
     use crate::world::spec::PlatformSpec;
     use crate::world::testing::bare_world;
     use fleetsim_units::SimDuration;
@@ -195,7 +196,7 @@ mod tests {
         let mut queue = EventQueue::new();
         let mut world = World::new(&spec, &PlatformSpec::INSTANT, 1, 0, &mut queue);
         world.order_pulls();
-        world.instruct(ClusterId::at(0), NEW, &mut queue);
+        world.instruct(TargetId::at(0), NEW, &mut queue);
         let mut downloads_at = |secs| {
             while let Some((_, event)) = queue.pop_until(SimTime::from_secs(secs)) {
                 world.handle(event, &mut queue);

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
 
 use crate::world::World;
+use crate::world::clusters::pod::Pod;
 use crate::world::clusters::spec::PullPolicy;
 use crate::world::distribution::method::MemberChange;
 use crate::world::distribution::spec::LazySpec;
@@ -281,8 +282,10 @@ impl World<'_> {
             self.pull_failed(pod, PullError::KubeletRate, queue);
             return;
         }
-        let draws = &self.clusters[node.cluster.index()].draws;
-        if draws.is_missing(self.pods[pod.index()].revision) {
+        let Pod {
+            target, revision, ..
+        } = self.pods[pod.index()];
+        if self.deployments[target.index()].draws.is_missing(revision) {
             self.request_missing_image(pod, queue);
             return;
         }
@@ -687,7 +690,7 @@ impl World<'_> {
     pub(crate) fn needs_pull(&self, pod: PodId) -> bool {
         let pod = &self.pods[pod.index()];
         let present = self.nodes[pod.node.index()].content.present[usize::from(pod.image.0)];
-        match self.spec.workloads[pod.workload].pull_policy {
+        match self.workload_of(pod).pull_policy {
             PullPolicy::Always => true,
             PullPolicy::IfNotPresent => !present,
         }

@@ -114,14 +114,16 @@ impl World<'_> {
         }
         let wait = PullWait::after(error);
         pod.waits_for = Some(wait);
-        self.clusters[pod.cluster.index()].pull_waits(wait, now);
+        let cluster = self.nodes[pod.node.index()].cluster;
+        self.clusters[cluster.index()].pull_waits(wait, now);
     }
 
     /// Counts the end of a pod's back-off.
     pub(crate) fn pod_goes_on(&mut self, id: PodId, now: SimTime) {
         let pod = &mut self.pods[id.index()];
         if let Some(wait) = pod.waits_for.take() {
-            self.clusters[pod.cluster.index()].pull_goes_on(wait, now);
+            let cluster = self.nodes[pod.node.index()].cluster;
+            self.clusters[cluster.index()].pull_goes_on(wait, now);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::world::clusters::spec::WorkloadKind;
 use crate::world::event::{Event, SpaceEvent};
-use crate::world::ids::{ClusterId, OLD};
+use crate::world::ids::{OLD, TargetId};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::spec::{CollectionSpec, DiskClass, DiskSpec};
 use crate::world::quantity::CountOrPercent;
@@ -189,7 +189,7 @@ fn an_image_stays_until_it_is_old_enough() {
         max_surge: CountOrPercent::Count(0),
         progress_deadline: HOUR,
     };
-    let back: Intervention = |world, queue| world.instruct(ClusterId(0), OLD, queue);
+    let back: Intervention = |world, queue| world.instruct(TargetId(0), OLD, queue);
     let played = play_with(&world, 1, HOUR, &[(30.0, back)]);
     assert_eq!(failures(&played), 4);
     assert_eq!(played.totals.removed_images, 1);

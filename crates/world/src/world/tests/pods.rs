@@ -98,7 +98,7 @@ fn a_defective_revision_crashes_indefinitely_and_the_world_becomes_idle() {
         played.totals.crashes, 1,
         "what it does from then on changes nothing"
     );
-    assert!(played.facts[0].defective);
+    assert!(played.deployments[0].defective);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn without_a_probe_a_crashing_pod_is_ready_again_and_again() {
     }
     assert_eq!(starts.len(), expected.len());
     assert!(
-        played.facts[0].ready.is_some(),
+        played.deployments[0].ready.is_some(),
         "no probe: ready as soon as it runs"
     );
 }
