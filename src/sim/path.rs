@@ -367,7 +367,7 @@ mod tests {
         let path = RolloutPath::of(
             ends(0, 112),
             &progress,
-            &all.each_ref(),
+            &all,
             &passes,
             &PeoplesWaits::default(),
         );
