@@ -70,6 +70,37 @@ impl AutoscalingSpec {
     pub(super) fn nodes_at_start(&self, drawn: u32) -> u32 {
         self.min_nodes.unwrap_or(drawn).min(self.max_nodes)
     }
+
+    /// Returns the least number of nodes of a cluster that runs this number of pods.
+    fn nodes_that_run(&self, pods: u64) -> u32 {
+        self.nodes_for(pods).max(1).min(self.max_nodes)
+    }
+}
+
+impl WorldSpec {
+    /// Returns the mean number of nodes with which a cluster starts. Those of a cluster that runs the previous revision
+    /// have room for its pods.
+    #[must_use]
+    pub fn mean_nodes_at_start(&self, cluster: usize) -> f64 {
+        if self.installed(cluster).is_some() {
+            self.mean_nodes_with_pods(cluster)
+        } else {
+            self.clusters[cluster].mean_nodes()
+        }
+    }
+
+    /// Returns the mean number of nodes of a cluster when all of its pods have a node.
+    #[must_use]
+    pub fn mean_nodes_with_pods(&self, cluster: usize) -> f64 {
+        let spec = &self.clusters[cluster];
+        let start = spec.mean_nodes();
+        match &spec.autoscaling {
+            Some(autoscaling) => {
+                start.max(f64::from(autoscaling.nodes_that_run(self.deployed_pods())))
+            }
+            None => start,
+        }
+    }
 }
 
 impl<'s> World<'s> {
@@ -95,10 +126,9 @@ impl<'s> World<'s> {
         let Some(spec) = self.autoscaling_spec(cluster) else {
             return;
         };
-        let needed = spec.nodes_for(self.spec.deployed_pods()).max(1);
+        let needed = spec.nodes_that_run(self.spec.deployed_pods());
         let nodes = &mut self.clusters[cluster.index()].nodes;
-        let least = nodes.start + needed.min(spec.max_nodes) as usize;
-        nodes.end = nodes.end.max(least);
+        nodes.end = nodes.end.max(nodes.start + needed as usize);
     }
 
     /// Schedules a decision of the autoscaler, if there is one that has something to decide.
@@ -188,7 +218,7 @@ mod tests {
     use super::*;
     use crate::world::clusters::autoscaling_spec::NodeCreation;
     use crate::world::quantity::CountOrPercent;
-    use crate::world::spec::ReleaseKind;
+    use crate::world::spec::{PlatformSpec, ReleaseKind};
     use crate::world::testing::{Played, bare_world, fixed, play};
     use fleetsim_units::{PerSecond, SimDuration};
 
@@ -307,6 +337,25 @@ mod tests {
         let played = play(&world, 1, DAY);
         assert_eq!(joins(&played), [65.0], "one node for the additional pods");
         assert!(played.ready_s()[0].is_some());
+    }
+
+    /// The mean numbers of nodes of the cluster: at the start, and when all of its pods have a node.
+    fn nodes(world: &WorldSpec) -> [usize; 2] {
+        let means = [world.mean_nodes_at_start(0), world.mean_nodes_with_pods(0)];
+        means.map(|mean| mean.round() as usize)
+    }
+
+    #[test]
+    fn the_previous_revision_starts_with_the_nodes_that_its_pods_need() {
+        let mut world = cluster(0, 5, up_to(8));
+        assert_eq!(nodes(&world), [0, 3], "nothing runs before");
+        world.release = ReleaseKind::Update;
+        assert_eq!(nodes(&world), [3, 3]);
+        let mut queue = Queue::new();
+        let started = World::new(&world, &PlatformSpec::INSTANT, 1, 0, &mut queue);
+        assert_eq!(started.nodes_of(ClusterId::at(0)).len(), 3);
+        world.clusters[0].autoscaling = Some(up_to(2));
+        assert_eq!(nodes(&world), [2, 2], "no more than may join");
     }
 
     #[test]
