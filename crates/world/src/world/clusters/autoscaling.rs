@@ -217,9 +217,11 @@ impl<'s> World<'s> {
 mod tests {
     use super::*;
     use crate::world::clusters::autoscaling_spec::NodeCreation;
+    use crate::world::event::FaultEvent;
+    use crate::world::faults::spec::NodeLossSpec;
     use crate::world::quantity::CountOrPercent;
     use crate::world::spec::{PlatformSpec, ReleaseKind};
-    use crate::world::testing::{Played, bare_world, fixed, play};
+    use crate::world::testing::{Played, bare_world, fixed, layer, play};
     use fleetsim_units::{PerSecond, SimDuration};
 
     const DAY: SimDuration = SimDuration::from_hours(24);
@@ -337,6 +339,33 @@ mod tests {
         let played = play(&world, 1, DAY);
         assert_eq!(joins(&played), [65.0], "one node for the additional pods");
         assert!(played.ready_s()[0].is_some());
+    }
+
+    #[test]
+    fn a_node_that_joins_fails_only_afterwards() {
+        // The only node joins after 65 s and pulls for 5 s. It is up and down for 20 s in turn.
+        let mut world = cluster(0, 2, up_to(1));
+        world.images[0].layers = vec![layer("app", 500_000_000)];
+        world.faults.node_loss = Some(NodeLossSpec {
+            between: fixed(SimDuration::from_secs(20)),
+            repair: fixed(SimDuration::from_secs(20)),
+            ..NodeLossSpec::default()
+        });
+        let mut failures = 0;
+        for seed in 0..20 {
+            let played = play(&world, seed, SimDuration::from_secs(600));
+            assert_eq!(joins(&played), [65.0]);
+            let fails =
+                played.times(|event| matches!(event, Event::Fault(FaultEvent::NodeFails(_))));
+            assert!(fails.iter().all(|&at| at > 65.0), "{fails:?}");
+            // A node that has just joined fails within 20 s, as the others do after the start.
+            assert!(
+                fails.first().is_none_or(|&first| first <= 85.0),
+                "{fails:?}"
+            );
+            failures += fails.len();
+        }
+        assert!(failures > 0, "no node has failed");
     }
 
     /// The mean numbers of nodes of the cluster: at the start, and when all of its pods have a node.
