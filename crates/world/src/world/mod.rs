@@ -81,6 +81,7 @@ pub use clusters::autoscaling_spec::{AutoscalingSpec, NodeCreation};
 pub use clusters::cluster::{ClusterFacts, SiteFacts};
 pub use clusters::pod_queues::{PodLimit, PodSpec};
 pub use clusters::restarts::{Restarter, Restarts};
+pub use clusters::rolling::deployment_limits;
 pub use clusters::site::{GapSpec, SiteKind, SiteLink};
 pub use clusters::spec::*;
 pub use distribution::spec::*;
