@@ -108,9 +108,11 @@ fn in_force(variants: &[Variant]) -> String {
 fn fleet(scenario: &Scenario, target: &str) -> String {
     let world = &scenario.world;
     let mut nodes = 0.0;
+    let mut pulling = 0.0;
     let mut about = "";
-    for cluster in &world.clusters {
-        nodes += cluster.mean_nodes();
+    for (at, cluster) in world.clusters.iter().enumerate() {
+        nodes += world.mean_nodes_at_start(at);
+        pulling += world.mean_nodes_with_pods(at);
         if !matches!(cluster.nodes, FactorModel::Constant(_)) {
             about = "about ";
         }
@@ -124,7 +126,7 @@ fn fleet(scenario: &Scenario, target: &str) -> String {
         let _ = writeln!(text, "registry: {limit}");
     }
     for spec in &world.images {
-        text.push_str(&image(world, spec, nodes));
+        text.push_str(&image(world, spec, pulling.round() as u64));
     }
     for line in distribution::lines(world) {
         let _ = writeln!(text, "{line}");

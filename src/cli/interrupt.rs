@@ -14,6 +14,30 @@ use fleetsim::results::SavedRuns;
 
 use super::{Failure, output, progress};
 
+/// The total number of runs of a study.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RunTotal {
+    /// It depends on the results.
+    Unknown,
+    /// Those of the shard, whatever their number.
+    OfShard,
+    /// At least and at most as many, without trials of unstated links.
+    Between(u64, u64),
+}
+
+impl RunTotal {
+    /// Returns the words behind a number of finished runs, such as ` of 20`. Empty if the total is unknown.
+    fn words_for(self, runs: usize) -> String {
+        match self {
+            Self::Between(_, most) if runs as u64 > most => String::new(),
+            Self::Between(least, most) if least == most => format!(" of {most}"),
+            Self::Between(least, most) => format!(" of {least} to {most}"),
+            Self::OfShard => " of this shard's".to_owned(),
+            Self::Unknown => String::new(),
+        }
+    }
+}
+
 /// The current work, for the message after a signal.
 static WORK: Mutex<CurrentWork> = Mutex::new(CurrentWork::None);
 
@@ -26,8 +50,8 @@ enum CurrentWork {
     None,
     /// A simulation or a calibration that saves no runs.
     Unsaved,
-    /// A study that saves its runs, with a description of their total number.
-    Study(SavedRuns, String),
+    /// A study that saves its runs, with their total number.
+    Study(SavedRuns, RunTotal),
 }
 
 impl CurrentWork {
@@ -38,13 +62,14 @@ impl CurrentWork {
             Self::None => String::new(),
             Self::Unsaved => interrupted.to_owned(),
             Self::Study(runs, _) if runs.is_finished() => String::new(),
-            Self::Study(runs, of_all) => saved(runs.count(), of_all) + interrupted,
+            Self::Study(runs, total) => saved(runs.count(), *total) + interrupted,
         }
     }
 }
 
 /// Returns the line about saved runs. Empty if there are none.
-pub(super) fn saved(runs: usize, of_all: &str) -> String {
+pub(super) fn saved(runs: usize, total: RunTotal) -> String {
+    let of_all = total.words_for(runs);
     match runs {
         0 => String::new(),
         1 if of_all.is_empty() => {
@@ -62,9 +87,9 @@ pub(super) fn listen() -> Result<(), Failure> {
     listening.map_err(|error| Failure::Machine(format!("cannot listen for signals: {error}")))
 }
 
-/// Registers a study with its saved runs for the message after a signal. `of_all` describes the total number of runs.
-pub(super) fn study_begins(runs: SavedRuns, of_all: String) {
-    set(CurrentWork::Study(runs, of_all));
+/// Registers a study with its saved runs for the message after a signal.
+pub(super) fn study_begins(runs: SavedRuns, total: RunTotal) {
+    set(CurrentWork::Study(runs, total));
 }
 
 /// Registers that no study is in progress.
@@ -107,4 +132,38 @@ fn end() {
     });
     let _ = printed.recv_timeout(PATIENCE);
     exit(130)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn saved_runs_are_never_more_than_all() {
+        let cases = [
+            (0, RunTotal::Between(2, 2), ""),
+            (1, RunTotal::Unknown, "1 finished run was saved"),
+            (7, RunTotal::Unknown, "7 finished runs were saved"),
+            (
+                1,
+                RunTotal::Between(2, 2),
+                "1 of 2 finished runs were saved",
+            ),
+            (
+                5,
+                RunTotal::Between(2, 9),
+                "5 of 2 to 9 finished runs were saved",
+            ),
+            (3, RunTotal::Between(2, 2), "3 finished runs were saved"),
+            (
+                3,
+                RunTotal::OfShard,
+                "3 of this shard's finished runs were saved",
+            ),
+        ];
+        for (runs, total, words) in cases {
+            let line = saved(runs, total);
+            assert!(line.starts_with(words), "{runs} of {total:?}: {line}");
+        }
+    }
 }

@@ -16,6 +16,7 @@ use fleetsim::{report, study};
 use indicatif::ProgressBar;
 use itertools::Itertools;
 
+use super::interrupt::RunTotal;
 use super::progress::StudyProgress;
 use super::simulation::{Recording, Simulation, StudyWords, described, starts_commands};
 use super::{DetailArgs, Failure, OutputFormat, SimulateArgs, causes, output, precision, progress};
@@ -69,7 +70,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let provenance = provenance(&experiment, args);
     let words = StudyWords {
         name: "study",
-        of_all: of_all(&experiment),
+        total: run_total(&experiment),
     };
     let Some(recording) = Recording::begin(&args.simulate, provenance, &experiment, words)? else {
         return Ok(());
@@ -132,14 +133,11 @@ fn complete(
     })
 }
 
-/// Returns the total number of runs, as text.
-fn of_all(experiment: &Experiment) -> String {
+/// Returns the total number of runs, with those of the draws.
+fn run_total(experiment: &Experiment) -> RunTotal {
     let (least, most) = study::run_counts(experiment);
-    if least == most {
-        format!(" of {least}")
-    } else {
-        format!(" of {least} to {most}")
-    }
+    let drawn = study::drawn_count(experiment);
+    RunTotal::Between(least + drawn, most + drawn)
 }
 
 /// Prints the comparison and the asserted limits. Fails unless all limits are met.

@@ -14,6 +14,7 @@ use fleetsim::units::counted;
 use indicatif::ProgressBar;
 use itertools::Itertools;
 
+use super::interrupt::RunTotal;
 use super::recorded::ALLOW_COMMANDS;
 use super::shard::{program, program_sha256};
 use super::shell::quoted;
@@ -73,8 +74,7 @@ impl Simulation {
 pub(super) struct StudyWords<'w> {
     /// The noun for the study: `study`, `search` or `analysis`.
     pub(super) name: &'w str,
-    /// The total number of runs, such as ` of 20`. Empty if it is unknown.
-    pub(super) of_all: String,
+    pub(super) total: RunTotal,
 }
 
 impl<'w> StudyWords<'w> {
@@ -82,7 +82,7 @@ impl<'w> StudyWords<'w> {
     pub(super) const fn named(name: &'w str) -> Self {
         Self {
             name,
-            of_all: String::new(),
+            total: RunTotal::Unknown,
         }
     }
 }
@@ -92,8 +92,7 @@ pub(super) struct Recording {
     target: PathBuf,
     pub(super) publication: Publication,
     pub(super) journal: Journal,
-    /// The total number of runs, as in [`StudyWords`].
-    of_all: String,
+    total: RunTotal,
     reproduce: bool,
 }
 
@@ -128,14 +127,14 @@ impl Recording {
         publication.begin_study()?;
         write_inputs(&publication, experiment)?;
         let name = study.name;
-        let of_all = match args.shard.shard {
-            Some(_) => " of this shard's".to_owned(),
-            None => study.of_all,
+        let total = match args.shard.shard {
+            Some(_) => RunTotal::OfShard,
+            None => study.total,
         };
         let key = format!("{name} {:?} {}", args.experiment.set, run_key(experiment));
         let journal = journal(publication.target(), &key, args.reproduce)?;
         let journal = journal.limited_to(args.shard.shard);
-        interrupt::study_begins(journal.saved().clone(), of_all.clone());
+        interrupt::study_begins(journal.saved().clone(), total);
         if journal.found() > 0 {
             let saved = counted(journal.found() as u64, "saved run");
             output::err(&format!("resuming an unfinished {name} with {saved}\n"));
@@ -145,7 +144,7 @@ impl Recording {
             target,
             publication,
             journal,
-            of_all,
+            total,
             reproduce: args.reproduce,
         }))
     }
@@ -196,7 +195,7 @@ impl Recording {
     /// Ends the study without results. A journal with runs is kept and reported.
     pub(super) fn give_up(self, failure: Failure) -> Result<Failure, Failure> {
         let runs = self.journal.saved().count();
-        output::err(&interrupt::saved(runs, &self.of_all));
+        output::err(&interrupt::saved(runs, self.total));
         if runs == 0 {
             self.journal.finish()?;
         }

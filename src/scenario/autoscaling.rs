@@ -2,7 +2,11 @@
 
 use super::check::Checker;
 use crate::document::path::Path;
-use crate::world::{AutoscalingSpec, ClusterSpec, MOST_NODES, WorkloadKind, WorldSpec};
+use crate::units::counted;
+use crate::world::{
+    AutoscalingSpec, ClusterSpec, MOST_NODES, ReleaseKind, WorkloadKind, WorldSpec,
+    deployment_limits,
+};
 
 impl Checker<'_> {
     /// Checks the nodes that join clusters of a group.
@@ -48,9 +52,8 @@ impl Checker<'_> {
             );
             return;
         }
-        if let Some(problem) = too_few_nodes(world, cluster) {
-            let help = "raise `maxNodes` or `podsPerNode`, or lower `replicas` or `nodes`";
-            self.report(&path, problem, help);
+        if let Some(TooFewNodes { message, help }) = TooFewNodes::of(world, cluster) {
+            self.report(&path, message, help);
         }
     }
 
@@ -76,21 +79,70 @@ impl Checker<'_> {
     }
 }
 
-/// Returns why the maximum of a cluster's nodes cannot be right, if it cannot.
-fn too_few_nodes(world: &WorldSpec, cluster: &ClusterSpec) -> Option<String> {
-    let autoscaling = cluster.autoscaling.as_ref()?;
-    let AutoscalingSpec {
-        max_nodes,
-        pods_per_node,
-        ..
-    } = *autoscaling;
-    let start = cluster.mean_nodes();
-    if start > f64::from(max_nodes) {
-        return Some(format!(
-            "the cluster starts with {start} nodes and has at most {max_nodes}"
-        ));
+/// A maximum of nodes with which a run cannot end.
+struct TooFewNodes {
+    message: String,
+    help: &'static str,
+}
+
+impl TooFewNodes {
+    /// Returns the problem of a cluster's maximum of nodes. `None`: it has none.
+    fn of(world: &WorldSpec, cluster: &ClusterSpec) -> Option<Self> {
+        let autoscaling = cluster.autoscaling.as_ref()?;
+        let AutoscalingSpec {
+            max_nodes,
+            pods_per_node,
+            ..
+        } = *autoscaling;
+        let start = cluster.mean_nodes().round() as u32;
+        if start > max_nodes {
+            return Some(Self {
+                message: format!(
+                    "the cluster starts with {} and has at most {max_nodes}",
+                    counted(start, "node")
+                ),
+                help: "raise `maxNodes`, or lower `minNodes` or `nodes`",
+            });
+        }
+        let pods = world.deployed_pods();
+        let room = u64::from(max_nodes) * u64::from(pods_per_node);
+        let have = if max_nodes == 1 { "has" } else { "have" };
+        let nodes = format!("{} {have} room for", counted(max_nodes, "node"));
+        if pods > room {
+            return Some(Self {
+                message: format!("{nodes} {room} of {pods} pods"),
+                help: "raise `maxNodes` or `podsPerNode`, or lower `replicas`",
+            });
+        }
+        let is_update = cluster.installed && world.release == ReleaseKind::Update;
+        if pods == room && is_update && has_only_surge(world) {
+            return Some(Self {
+                message: format!(
+                    "{nodes} {}, and an update needs one more, because none may be unavailable",
+                    counted(room, "pod")
+                ),
+                help: "raise `maxNodes` or `podsPerNode`, or write e.g. `maxUnavailable: 1`",
+            });
+        }
+        None
     }
-    let pods = world.deployed_pods();
-    let room = u64::from(max_nodes) * u64::from(pods_per_node);
-    (pods > room).then(|| format!("{max_nodes} nodes have room for {room} of {pods} pods"))
+}
+
+/// Returns whether every Deployment is updated with an additional pod and without a missing one.
+fn has_only_surge(world: &WorldSpec) -> bool {
+    for workload in &world.workloads {
+        if let WorkloadKind::Deployment {
+            replicas,
+            max_unavailable,
+            max_surge,
+            ..
+        } = workload.kind
+        {
+            let (_, unavailable) = deployment_limits(replicas, max_surge, max_unavailable);
+            if unavailable > 0 {
+                return false;
+            }
+        }
+    }
+    true
 }

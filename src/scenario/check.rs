@@ -20,6 +20,8 @@ pub(crate) struct Checker<'a> {
     pub(crate) inventories: &'a mut BTreeMap<String, Arc<Vec<InventoryCluster>>>,
     /// Number of labels in the changes of all variants so far.
     pub(crate) changed_labels: &'a mut usize,
+    /// Whether constants have other values than those of the file.
+    pub(crate) is_drawn: bool,
 }
 
 impl<'a> Deref for Checker<'a> {

@@ -1,12 +1,17 @@
 //! `node.disk.size` and what belongs to it: settings without effect, and disks that are too small from the start.
+//!
+//! The constants of a draw are independent, so the used bytes and the images of the previous revision may not fit on
+//! the disk together, whose size is not drawn. There is no such node: the draw has as many used bytes as leave the
+//! kubelet nothing to do.
 
 use super::check::Checker;
 use crate::document::path::Path;
+use crate::units::Bytes;
 use crate::world::{CollectionSpec, WorldSpec};
 
 impl Checker<'_> {
     /// Checks the settings of a disk's space.
-    pub(super) fn disk_space(&mut self, world: &WorldSpec) {
+    pub(super) fn disk_space(&mut self, world: &mut WorldSpec) {
         let path = Path::of("node").key("disk");
         let Some(disk) = &world.node.disk else {
             return;
@@ -32,7 +37,18 @@ impl Checker<'_> {
             );
         }
         let taken = world.space_at_start().unwrap_or_default();
-        if taken > size.get() as f64 {
+        let size_bytes = size.get() as f64;
+        if taken <= size_bytes {
+            return;
+        }
+        if self.is_drawn {
+            let free = disk.collection.least_free(size.get()) as f64;
+            let of_images = taken - disk.used.typical().get() as f64;
+            let used = Bytes::new((size_bytes - free - of_images).max(0.0) as u64);
+            if let Some(disk) = &mut world.node.disk {
+                disk.used = used.into();
+            }
+        } else {
             let message = format!(
                 "the disk of {size} is too small for what is on it at the start: {:.1} GB",
                 taken / 1e9

@@ -553,6 +553,7 @@ impl Loader {
             context,
             inventories: &mut self.inventories,
             changed_labels: &mut self.changed_labels,
+            is_drawn: !self.levels.is_empty(),
         };
         let result = checks(&mut checker);
         let found = checker.context.problems;

@@ -75,6 +75,9 @@ const DATA: PriceUnits = &[
 const HOURS: PriceUnits = &[("h", 3600.0), ("d", 86_400.0), ("month", 730.0 * 3600.0)];
 const REQUESTS: PriceUnits = &[("1000", 1e3), ("10000", 1e4), ("1000000", 1e6)];
 
+/// The highest amount of a price; more is a mistake.
+const MOST_AMOUNT: f64 = 1e9;
+
 /// The parts of a price such as `0.09 USD/GB`.
 struct WrittenPrice<'t> {
     amount: f64,
@@ -106,8 +109,10 @@ impl UnitPrice {
         else {
             return Err(format!("`{text}` is not a price; write e.g. `{example}`"));
         };
-        if !amount.is_finite() || amount < 0.0 {
-            return Err(format!("`{text}` is out of range: a price is 0 or more"));
+        if !(0.0..=MOST_AMOUNT).contains(&amount) {
+            return Err(format!(
+                "`{text}` is out of range: a price is 0 to 1,000,000,000"
+            ));
         }
         let known = units.iter().find(|(name, _)| *name == unit);
         let Some((_, size)) = known else {
@@ -328,6 +333,7 @@ impl Checker<'_> {
     ) -> Option<Arc<PriceList>> {
         let written = written?;
         let path = Path::of("price");
+        let problems = self.problems.len();
         let mut reading = PriceReading {
             list: PriceList {
                 registries: vec![RegistryPrices::default(); 1 + world.registries.len()],
@@ -358,7 +364,8 @@ impl Checker<'_> {
         }
         self.prices_of_mirrors_and_caches(written, &mut reading);
         let Some(currency) = reading.currency else {
-            if self.is_untouched(&path) {
+            // A price of a registry that does not exist was reported.
+            if self.problems.len() == problems && self.is_untouched(&path) {
                 let help = "write e.g. `price: {egress: 0.09 USD/GB}`, or remove `price`";
                 self.report(&path, "`price` has no price", help);
             }
@@ -503,6 +510,7 @@ mod tests {
             ("45 EUR / TB", 45e-12),
             ("1 USD/GiB", 1.0 / 1_073_741_824.0),
             ("0 USD/GB", 0.0),
+            ("1000000000 USD/GB", 1.0),
         ];
         for (text, byte) in cases {
             let price = DataPrice::parse(text).expect(text);
@@ -526,7 +534,13 @@ mod tests {
             ("0.09 $/GB", "is not a price"),
             ("USD 0.09/GB", "is not a price"),
             ("0.09 USD/h", "must be per MB, GB"),
-            ("-1 USD/GB", "is out of range"),
+            (
+                "-1 USD/GB",
+                "is out of range: a price is 0 to 1,000,000,000",
+            ),
+            ("1000000001 USD/GB", "is out of range"),
+            ("inf USD/GB", "is out of range"),
+            ("NaN USD/GB", "is out of range"),
         ];
         for (text, words) in cases {
             let error = DataPrice::parse(text).expect_err(text);

@@ -59,7 +59,7 @@ impl Checker<'_> {
         let mut distribution = self.distribution(file.distribution.as_ref(), &clusters, &node);
         distribution.mirrors = self.mirrors(&file.mirrors, &regions, &images);
         let faults = self.faults(&file.faults, &clusters, &regions, &workloads);
-        let world = WorldSpec {
+        let mut world = WorldSpec {
             clusters,
             regions,
             registry: self.registry(
@@ -78,7 +78,7 @@ impl Checker<'_> {
         };
         self.blob_scopes(&world);
         self.autoscaling_effects(&world);
-        self.disk_space(&world);
+        self.disk_space(&mut world);
         CheckedWorld {
             world: Arc::new(world),
             groups: Arc::new(groups),

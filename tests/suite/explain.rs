@@ -132,3 +132,33 @@ strategies:
     let main = explained(&experiment("main"));
     assert!(main.contains("stage `nobody` selects no cluster; its tasks are skipped"));
 }
+
+/// Five pods need three nodes with room for two.
+#[test]
+fn a_cluster_with_autoscaling_has_the_nodes_with_which_its_run_starts() {
+    let experiment = |kind: &str| {
+        format!(
+            "
+name: scaling
+fleet: [{{name: a, autoscaling: {{minNodes: 0, maxNodes: 4, podsPerNode: 2}}}}]
+release:
+  kind: {kind}
+  images: [{{name: app, manifest: {{layers: [{{size: 100 MB}}]}}}}]
+  workloads: [{{kind: Deployment, image: app, replicas: 5}}]
+strategies: {{all: {{allAtOnce: {{}}}}}}
+"
+        )
+    };
+    let update = explained(&experiment("update"));
+    assert!(update.contains(", 3 nodes; registry egress"), "{update}");
+    assert!(
+        update.contains("if every node pulls once: 300 MB"),
+        "{update}"
+    );
+    let initial = explained(&experiment("initial"));
+    assert!(initial.contains(", 0 nodes; registry egress"), "{initial}");
+    assert!(
+        initial.contains("if every node pulls once: 300 MB"),
+        "{initial}"
+    );
+}

@@ -229,6 +229,31 @@ fn a_full_disk_stops_the_study_with_a_message_and_loses_no_run() {
     );
 }
 
+/// The draws of the constants are runs, too.
+#[cfg(unix)]
+#[test]
+fn the_number_of_all_runs_includes_the_draws() {
+    let text = EXPERIMENT.replace("seed: 7\n", "seed: 7\nuncertainty: constants\n");
+    let folder = folder_with(&[("experiment.yaml", &text)]);
+    let mut full = Command::new("sh");
+    full.current_dir(folder.path())
+        .env("XDG_STATE_HOME", state_home())
+        .args([
+            "-c",
+            "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_fleetsim"),
+        ]);
+    full.args(["run", ".", "--replicates", "2", "--out", "out"])
+        .stdout(Stdio::null());
+    let (code, stderr) = finished(full);
+    assert_eq!(code, Some(1), "{stderr}");
+    // Two runs at the defaults, and 39 draws.
+    assert!(
+        stderr.contains(" of 41 finished runs were saved; run the same command to resume"),
+        "{stderr}"
+    );
+}
+
 /// Two variants. The one without pacing varies less, so they need different numbers of runs.
 fn precise_experiment() -> TempDir {
     let text = EXPERIMENT.replace(

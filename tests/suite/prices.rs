@@ -249,3 +249,35 @@ fn a_comparison_shows_the_cost() {
     let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("cost 0.45 USD 0 USD"), "{printed}");
 }
+
+#[test]
+fn costs_in_two_currencies_are_not_compared() {
+    let old = experiment("price: {nat: 0.045 USD/GB}");
+    let new = experiment("price: {nat: 0.045 EUR/GB}");
+    let home = folder_with(&[("old.yaml", &old), ("new.yaml", &new)]);
+    let out = fleetsim(home.path())
+        .args(["compare", "old.yaml", "new.yaml", "--no-causes"])
+        .output()
+        .expect("it runs");
+    let told = text(&out.stderr);
+    assert!(!out.status.success(), "{told}");
+    assert!(
+        told.contains("both versions must have one currency"),
+        "{told}"
+    );
+    assert!(told.contains("are in USD, those of"), "{told}");
+    // A version without prices has no currency.
+    std::fs::write(home.path().join("new.yaml"), experiment("")).expect("written");
+    fleetsim(home.path())
+        .args(["compare", "old.yaml", "new.yaml", "--no-causes"])
+        .assert()
+        .success();
+}
+
+#[test]
+fn a_price_of_an_unknown_registry_is_one_error() {
+    let error = refused("price: {nat: {docker: 1 USD/GB}}");
+    assert!(!error.contains("`price` has no price"), "{error}");
+    let error = refused("price: {nat: {}}");
+    assert!(error.contains("`price` has no price"), "{error}");
+}

@@ -151,8 +151,13 @@ fn nodes_that_cannot_join_are_an_error() {
     assert_eq!(problems(&autoscaled(""), ""), [""; 0]);
     assert_eq!(problems(&autoscaled(", minNodes: 0"), ""), [""; 0]);
     let start = problems(&autoscaled(", minNodes: 5"), "");
-    let message = "the cluster starts with 5 nodes and has at most 4";
+    let message = "the cluster starts with 5 nodes and has at most 4 (help: raise `maxNodes`, or lower `minNodes` or";
     assert!(start[0].contains(message), "{start:?}");
+    let drawn =
+        "fleet: [{name: a, nodes: {min: 5, max: 6}, autoscaling: {maxNodes: 4, podsPerNode: 2}}]";
+    let drawn = problems(drawn, "");
+    let message = "the cluster starts with 6 nodes and has at most 4";
+    assert!(drawn[0].contains(message), "{drawn:?}");
     let both =
         "fleet: [{name: a, nodes: 2, autoscaling: {minNodes: 0, maxNodes: 4, podsPerNode: 2}}]";
     let both = problems(both, "");
@@ -168,7 +173,7 @@ fn nodes_that_cannot_join_are_an_error() {
     let folder = folder();
     let found = load_in(folder.path(), &text).map_or_else(|error| lines(&error), |_| Vec::new());
     assert!(
-        found[0].contains("1 nodes have room for 1 of 3 pods"),
+        found[0].contains("1 node has room for 1 of 3 pods"),
         "{found:?}"
     );
     let text = experiment(&autoscaled(""), "").replace("kind: Deployment", "kind: DaemonSet");
@@ -177,6 +182,33 @@ fn nodes_that_cannot_join_are_an_error() {
         found[0].contains("`autoscaling` has no effect"),
         "{found:?}"
     );
+}
+
+/// Four pods on two nodes with room for two each.
+#[test]
+fn an_update_that_never_has_room_for_its_additional_pod_is_an_error() {
+    let problems_of = |limits: &str, most: u32, kind: &str| {
+        let fleet = format!(
+            "fleet: [{{name: a, autoscaling: {{minNodes: 0, maxNodes: {most}, podsPerNode: 2}}}}]"
+        );
+        let workload = format!("kind: Deployment, image: shop, replicas: 4{limits}");
+        let text = experiment(&fleet, "")
+            .replace("kind: Deployment, image: shop", &workload)
+            .replace("release:", &format!("release:\n  kind: {kind}"));
+        let folder = folder();
+        load_in(folder.path(), &text).map_or_else(|error| lines(&error), |_| Vec::new())
+    };
+    let found = problems_of(", maxUnavailable: 0", 2, "update");
+    assert!(
+        found[0].contains(
+            "2 nodes have room for 4 pods, and an update needs one more, because none may be unavailable"
+        ),
+        "{found:?}"
+    );
+    // A quarter of four pods may be missing by default, a third node has room, and nothing runs before.
+    assert_eq!(problems_of("", 2, "update"), [""; 0]);
+    assert_eq!(problems_of(", maxUnavailable: 0", 3, "update"), [""; 0]);
+    assert_eq!(problems_of(", maxUnavailable: 0", 2, "initial"), [""; 0]);
 }
 
 #[test]

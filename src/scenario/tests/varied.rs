@@ -160,3 +160,61 @@ fn a_constant_at_its_current_value_or_of_an_unused_strategy_has_no_effect() {
         }
     }
 }
+
+/// An update on a disk of 50 GB, with these settings of its space.
+fn on_a_disk(space: &str) -> VariedExperiment {
+    let text = format!(
+        "
+name: space
+replicates: 1
+uncertainty: constants
+fleet: [{{name: a, nodes: 2}}]
+node: {{disk: {{size: 50 GB{space}}}}}
+release:
+  kind: update
+  images: [{{name: shop, manifest: {{layers: [{{size: 1 GB}}]}}, previous: {{layers: [{{size: 1 GB}}]}}}}]
+  workloads: [{{kind: Deployment, image: shop}}]
+strategies: {{all: {{allAtOnce: {{}}}}}}
+"
+    );
+    let folder = folder();
+    let file = folder.path().join("experiment.yaml");
+    fs::write(&file, text).expect("written");
+    VariedExperiment::load(&file, &Overrides::default()).expect("valid")
+}
+
+/// The place of the used bytes among the constants. `None`: they are not drawn.
+fn used_bytes(varied: &VariedExperiment) -> Option<usize> {
+    let mut constants = varied.constants().iter();
+    constants.position(|constant| constant.name == "node.disk.used")
+}
+
+#[test]
+fn used_bytes_are_drawn_only_if_they_are_written() {
+    assert_eq!(used_bytes(&on_a_disk("")), None);
+    assert!(used_bytes(&on_a_disk(", used: 20 GB")).is_some());
+}
+
+/// The range around 20 GB ends at 100 GB, which do not fit on 50 GB.
+#[test]
+fn drawn_used_bytes_fit_on_the_disk_with_the_previous_images() {
+    let varied = on_a_disk(", used: 20 GB");
+    let used = used_bytes(&varied).expect("they are written");
+    let mut taken = Vec::new();
+    for share in [-1.0, 0.0, 1.0] {
+        let drawn = varied
+            .at(&[(used, Level::Toward(share))])
+            .unwrap_or_else(|error| panic!("{share}: {error}"));
+        let world = &drawn.variants[0].scenario.world;
+        taken.push(world.space_at_start().expect("it has a size"));
+    }
+    // The image takes 1 GB and its unpacked layer, whose size is a constant.
+    let image = taken[1] - 20e9;
+    assert!((taken[0] - image - 7.5e9).abs() < 1.0, "{taken:?}");
+    // The image collector does nothing while more than 15% are available in whole percent.
+    assert!((taken[2] - 0.84 * 50e9).abs() < 1.0, "{taken:?}");
+    let everything: Vec<(usize, Level)> = (0..varied.constants().len())
+        .map(|at| (at, Level::Toward(1.0)))
+        .collect();
+    varied.at(&everything).expect("all high ends fit together");
+}

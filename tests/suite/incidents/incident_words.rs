@@ -125,7 +125,8 @@ pub(super) const INCIDENTS: &[Incident] = &[
         measure: "pull_p95_s",
         compared_setting: 0,
         simulated: "the large pull takes {pull_p95_s time 0 ±}. The median image of the node, which has 0.02 to \
-                    0.2 GB, arrives after {pull_p50_s time 0}.",
+                    0.2 GB, arrives after {pull_p50_s time 0}. With parallel pulls alone it arrives after \
+                    {pull_p50_s time 2}, and the large pull takes {pull_p95_s time 2}.",
         simulated_in_short: "{pull_p95_s time 0 ±}; median image {pull_p50_s time 0}",
         label: IncidentLabel::Calibrated(1),
         remedy_setting: 3,
@@ -201,8 +202,10 @@ pub(super) const INCIDENTS: &[Incident] = &[
         stated: StatedValue::MoreThan(0.0),
         measure: "responses_429",
         compared_setting: 0,
-        simulated: "300 nodes together get {responses_429 count 0 ±} answers 429, and {failed_pulls count 0} pulls \
-                    fail. 10 % of the clusters at a time get {responses_429 count 3}.",
+        simulated: "300 nodes together get {responses_429 count 0 ±} answers 429, {failed_pulls count 0} pulls fail, \
+                    and all are ready after {reachable_ready_s time 0}; with a Standard registry after \
+                    {reachable_ready_s time 1}. 10 % of the clusters at a time get {responses_429 count 3} answers \
+                    429 and need {reachable_ready_s time 3}; with a Standard registry {reachable_ready_s time 4}.",
         simulated_in_short: "{responses_429 count 0 ±} answers 429",
         label: IncidentLabel::Predicted,
         remedy_setting: 3,
@@ -481,7 +484,8 @@ pub(super) const INCIDENTS: &[Incident] = &[
         heading: "10. An offline device that holds all others",
         reported: "one device is off for a few days, nothing is deployed to the others, and a few minutes after its \
                    return all get it ([fleet#192](https://github.com/rancher/fleet/issues/192); the rule in \
-                   [rancher#30661](https://github.com/rancher/rancher/issues/30661)).",
+                   [rancher#30661](https://github.com/rancher/rancher/issues/30661)). The reporter was told to set \
+                   `maxUnavailable` to 100%, tried it, and still saw `WaitApplied`.",
         reported_in_short: "no deployments for a few days (3 assumed)",
         // The days are assumed, so only the order of events is a prediction.
         stated: StatedValue::MoreThan(259_199.0),
@@ -492,7 +496,7 @@ pub(super) const INCIDENTS: &[Incident] = &[
         simulated_in_short: "half of the devices after {t50_s time 0}",
         label: IncidentLabel::Predicted,
         remedy_setting: 1,
-        remedy: "`maxUnavailable: 2`: half after {t50_s time 1}; 100 %: {t50_s time 2}",
+        remedy: "by the rule, `maxUnavailable: 2`: half after {t50_s time 1}; 100 %: {t50_s time 2}",
         costs: "two devices at risk of a bad release, or all ten",
         settings: &[
             IncidentSetting {
@@ -538,7 +542,7 @@ pub(super) const INCIDENTS: &[Incident] = &[
         label: IncidentLabel::Calibrated(1),
         remedy_setting: 1,
         remedy: "ten pulls at a time: {pull_p50_s time 1} each",
-        costs: "nothing: the registry sends as much in the same time",
+        costs: "by arithmetic, nothing: the registry sends as much in the same time",
         settings: &[
             IncidentSetting {
                 variant: "pulls clusters=1",
@@ -563,7 +567,9 @@ pub(super) const INCIDENTS: &[Incident] = &[
         folder: "12-more-nodes",
         heading: "12. More nodes are slower",
         reported: "5 GB take 3 min 24 s on one node, 5 min 34 s on 20 nodes and 22 min 17 s on 87 nodes at the same \
-                   time ([dragonfly#1146](https://github.com/dragonflyoss/dragonfly-archived/issues/1146)).",
+                   time ([dragonfly#1146](https://github.com/dragonflyoss/dragonfly-archived/issues/1146); the size is \
+                   that of [#1143](https://github.com/dragonflyoss/dragonfly-archived/issues/1143), by the same \
+                   author a day earlier).",
         reported_in_short: "5 GB on 87 nodes: 22 min 17 s",
         stated: StatedValue::Figure(1337.0),
         measure: "pull_p95_s",

@@ -378,7 +378,7 @@ measures! {
     /// Nodes that joined a cluster while pods waited for room; only with `autoscaling`.
     #[serde(default)]
     joined_nodes: Option<u64> => JoinedNodes, "nodes", LessIsBetter;
-    /// Highest number of pods that waited for a node with room; only with `autoscaling` or a disk's `size`.
+    /// Highest number of pods of Deployments that waited for room; only with `autoscaling` or a disk's `size`.
     #[serde(default)]
     peak_waiting_pods: Option<u64> => PeakWaitingPods, "pods", LessIsBetter;
     /// Failed pulls because a node's disk had no space left; only with a disk's `size`.

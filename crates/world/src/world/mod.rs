@@ -84,6 +84,7 @@ pub use clusters::cluster::{ClusterFacts, SiteFacts};
 pub use clusters::deployment::DeploymentFacts;
 pub use clusters::pod_queues::{PodLimit, PodSpec};
 pub use clusters::restarts::{Restarter, Restarts};
+pub use clusters::rolling::deployment_limits;
 pub use clusters::site::{GapSpec, SiteKind, SiteLink};
 pub use clusters::spec::*;
 pub use distribution::spec::*;

@@ -12,7 +12,7 @@ use super::lines::{AnswerKey, AnswerLines};
 use super::load::LoadContext;
 use super::ranking::{RankedTime, RankedVariant, fastest, rankable, ranked_time};
 use super::room::RegistryLink;
-use super::sentence::{quoted, some_of};
+use super::sentence::{listed, quoted, some_of};
 use super::{cost, left, limit_lines, load, others, times, tradeoff};
 use crate::report::data::{VariantResults, latest, range_of, target_of};
 use crate::report::format::time;
@@ -21,7 +21,8 @@ use fleetsim_units::counted;
 
 /// Maximum number of variants that the verdict names as equally fast.
 const TIES_MAX: usize = 3;
-/// A variant under which no pull fails may take this factor longer than the fastest.
+/// A variant under which no pull fails may take this factor longer than the fastest, and variants whose times differ
+/// by less are named together.
 const HARDLY_SLOWER: f64 = 1.05;
 /// A setting with more concurrent pulls counts as slower if it takes this factor longer.
 const SLOWER: f64 = 1.02;
@@ -297,18 +298,10 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
             );
         }
         let took = times::headline_text(first.variant);
-        let ties = if drawn.draws == 0 {
-            may_be_fastest(first, self.ranked, self.seed)
-        } else {
-            Vec::new()
-        };
-        if !ties.is_empty() && ties.len() < TIES_MAX {
-            let mut names = vec![label];
-            names.extend(ties);
-            return format!(
-                "{} are the fastest, {took}; these runs do not show which is faster.",
-                some_of(&quoted(names))
-            );
+        if drawn.draws == 0
+            && let Some(undecided) = self.undecided(first)
+        {
+            return undecided;
         }
         let slower = if self.more_is_slower(first) {
             " More at once is slower."
@@ -330,6 +323,48 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
         }
         let are_ready = times::are_ready(first.variant);
         format!("`{label}` is the fastest: {are_ready} after {took}.")
+    }
+
+    /// The sentence if the runs do not show that the first variant is the fastest. `None`: they do, or it is one of
+    /// many that are about as fast.
+    fn undecided(&self, first: &RankedVariant<'_, '_>) -> Option<String> {
+        let ties = may_be_fastest(first, self.ranked, self.seed);
+        if ties.is_empty() {
+            return None;
+        }
+        let label = first.label;
+        let took = times::headline_text(first.variant);
+        let slowest_s = ties
+            .iter()
+            .map(|tied| tied.completion_s)
+            .fold(0.0, f64::max);
+        let are_alike = slowest_s <= HARDLY_SLOWER * first.completion_s;
+        let runs = counted(first.variant.runs.len(), "run");
+        if ties.len() < TIES_MAX && are_alike {
+            let mut names = vec![label];
+            names.extend(ties.iter().map(|tied| tied.label));
+            return Some(format!(
+                "{} are the fastest, {took}; these runs do not show which is faster.",
+                some_of(&quoted(names))
+            ));
+        }
+        if ties.len() < TIES_MAX {
+            let mut slower: Vec<String> = Vec::new();
+            for tied in &ties {
+                slower.push(format!("`{}` ({})", tied.label, time(tied.completion_s)));
+            }
+            return Some(format!(
+                "`{label}` is ahead, {took}, but {runs} do not show that it is faster than {}.",
+                listed(&slower)
+            ));
+        }
+        let is_any_decided = ties.len() + 1 < self.ranked.len();
+        (!is_any_decided && !are_alike).then(|| {
+            format!(
+                "`{label}` is ahead, {took}, but {runs} do not show which of {} variants is the fastest.",
+                self.ranked.len()
+            )
+        })
     }
 
     /// Returns true if a setting with a higher peak of pulls takes longer.

@@ -233,11 +233,11 @@ fn differences(base: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>) -> V
 }
 
 /// The other variants that may be the fastest, at a joint confidence level.
-pub(super) fn may_be_fastest<'v>(
-    fastest: &RankedVariant<'v, '_>,
-    ranked: &[RankedVariant<'v, '_>],
+pub(super) fn may_be_fastest<'a, 'v, 'r>(
+    fastest: &RankedVariant<'_, '_>,
+    ranked: &'a [RankedVariant<'v, 'r>],
     seed: u64,
-) -> Vec<&'v str> {
+) -> Vec<&'a RankedVariant<'v, 'r>> {
     let runs: Vec<Vec<&RunRow>> = ranked
         .iter()
         .map(|ranked| ranked.variant.runs.clone())
@@ -254,7 +254,7 @@ pub(super) fn may_be_fastest<'v>(
             _ => may_be_ahead(place, ranked),
         };
         if may_be_first {
-            ties.push(other.label);
+            ties.push(other);
         }
     }
     ties
@@ -267,7 +267,8 @@ fn equally_fast(
     seed: u64,
 ) -> Option<String> {
     let ties = may_be_fastest(fastest, ranked, seed);
-    may_be_too(&quoted(ties), "may be as fast", ranked.len())
+    let labels = ties.iter().map(|tied| tied.label);
+    may_be_too(&quoted(labels), "may be as fast", ranked.len())
 }
 
 /// If a run did not finish, there are no means. A variant may then be the fastest unless another one is ahead of it in

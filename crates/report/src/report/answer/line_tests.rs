@@ -5,7 +5,7 @@ use super::*;
 use crate::report::Results;
 use crate::report::synthetic::{Fleet, Wave, grid, six_settings};
 use crate::results::{
-    AllowedLeft, Limit, LinkKind, RegistryRow, RunKey, RunOutcome, RunRow, WorkloadRow,
+    AllowedLeft, Limit, LinkKind, READY_TIME, RegistryRow, RunKey, RunOutcome, RunRow, WorkloadRow,
 };
 
 /// The results of a fleet.
@@ -381,4 +381,56 @@ fn choices_of_similar_duration_are_compared_with_the_fastest() {
     }
     let said = text(&results, &[]);
     assert!(said.starts_with("Use `{cache: {}}`: "), "{said}");
+}
+
+/// Two or three variants with two runs each, whose times are known.
+fn of_two_runs(times_s: &[(&str, [f64; 2])]) -> Results {
+    let waves = times_s.iter().map(|(name, _)| Wave {
+        strategy: (*name).to_owned(),
+        ..Wave::new(name, 100, 0)
+    });
+    let fleet = Fleet {
+        replicates: 2,
+        ..of_waves(waves.collect())
+    };
+    let mut results = results_of(&fleet);
+    for (name, [first, second]) in times_s {
+        for run in &mut results.tables.runs {
+            if run.variant == *name {
+                let time_s = if run.replicate == 0 { first } else { second };
+                run.reachable_ready_s = Some(*time_s);
+            }
+        }
+        for row in &mut results.tables.summary {
+            if row.variant == *name && row.measure == READY_TIME {
+                row.median = Some((first + second) / 2.0);
+            }
+        }
+    }
+    results
+}
+
+/// The interval of the mean of two differences is so wide that it contains 0, however far the medians are apart.
+#[test]
+fn variants_that_two_runs_do_not_tell_apart_have_their_own_times() {
+    let apart = [("argo", [108.0, 118.0]), ("kf", [300.0, 529.0])];
+    let said = text(&of_two_runs(&apart), &[]);
+    let words =
+        "`argo` is ahead, 1.88 min, but 2 runs do not show that it is faster than `kf` (6.91 min).";
+    assert!(said.starts_with(words), "{said}");
+    let alike = [("argo", [108.0, 118.0]), ("kf", [118.0, 109.0])];
+    let said = text(&of_two_runs(&alike), &[]);
+    let words =
+        "`argo` and `kf` are the fastest, 1.88 min; these runs do not show which is faster.";
+    assert!(said.starts_with(words), "{said}");
+    let many = [
+        ("argo", [108.0, 118.0]),
+        ("kf", [113.0, 518.0]),
+        ("fleet", [114.0, 530.0]),
+        ("slow", [115.0, 540.0]),
+    ];
+    let said = text(&of_two_runs(&many), &[]);
+    let words =
+        "`argo` is ahead, 1.88 min, but 2 runs do not show which of 4 variants is the fastest.";
+    assert!(said.starts_with(words), "{said}");
 }

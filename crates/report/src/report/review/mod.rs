@@ -157,6 +157,15 @@ impl Review {
                 only_new.join(", ")
             ));
         }
+        let [before, after] = [&olds, &news].map(|side| currency_of(side));
+        if let (Some(before), Some(after)) = (before, after)
+            && before != after
+        {
+            return Err(format!(
+                "both versions must have one currency: the prices of {} are in {before}, those of {} in {after}",
+                old.name, new.name
+            ));
+        }
         let [before, after] = [old, new].map(|side| side.results.provenance.horizon_s);
         let horizon_s = before.min(after);
         Ok(Self {
@@ -194,6 +203,16 @@ impl Review {
             && self.only_new.is_empty()
             && measures.all(|measure| measure.is_same)
     }
+}
+
+/// Returns the currency of the costs. `None`: there are no prices.
+fn currency_of<'r>(variants: &[VariantResults<'r>]) -> Option<&'r str> {
+    for run in variants.iter().flat_map(|variant| &variant.runs) {
+        if !run.currency.is_empty() {
+            return Some(&run.currency);
+        }
+    }
+    None
 }
 
 impl VariantReview {

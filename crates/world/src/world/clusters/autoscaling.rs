@@ -69,6 +69,37 @@ impl AutoscalingSpec {
     pub(super) fn nodes_at_start(&self, drawn: u32) -> u32 {
         self.min_nodes.unwrap_or(drawn).min(self.max_nodes)
     }
+
+    /// Returns the least number of nodes of a cluster that runs this number of pods.
+    fn nodes_that_run(&self, pods: u64) -> u32 {
+        self.nodes_for(pods).max(1).min(self.max_nodes)
+    }
+}
+
+impl WorldSpec {
+    /// Returns the mean number of nodes with which a cluster starts. Those of a cluster that runs the previous revision
+    /// have room for its pods.
+    #[must_use]
+    pub fn mean_nodes_at_start(&self, cluster: usize) -> f64 {
+        if self.installed(cluster).is_some() {
+            self.mean_nodes_with_pods(cluster)
+        } else {
+            self.clusters[cluster].mean_nodes()
+        }
+    }
+
+    /// Returns the mean number of nodes of a cluster when all of its pods have a node.
+    #[must_use]
+    pub fn mean_nodes_with_pods(&self, cluster: usize) -> f64 {
+        let spec = &self.clusters[cluster];
+        let start = spec.mean_nodes();
+        match &spec.autoscaling {
+            Some(autoscaling) => {
+                start.max(f64::from(autoscaling.nodes_that_run(self.deployed_pods())))
+            }
+            None => start,
+        }
+    }
 }
 
 impl<'s> World<'s> {
@@ -94,10 +125,9 @@ impl<'s> World<'s> {
         let Some(spec) = self.autoscaling_spec(cluster) else {
             return;
         };
-        let needed = spec.nodes_for(self.spec.deployed_pods()).max(1);
+        let needed = spec.nodes_that_run(self.spec.deployed_pods());
         let nodes = &mut self.clusters[cluster.index()].nodes;
-        let least = nodes.start + needed.min(spec.max_nodes) as usize;
-        nodes.end = nodes.end.max(least);
+        nodes.end = nodes.end.max(nodes.start + needed as usize);
     }
 
     /// Schedules a decision of the autoscaler, if there is one that has something to decide.
@@ -183,9 +213,11 @@ mod tests {
     use super::*;
     use crate::world::clusters::autoscaling_spec::NodeCreation;
     use crate::world::clusters::spec::WorkloadKind;
+    use crate::world::event::FaultEvent;
+    use crate::world::faults::spec::NodeLossSpec;
     use crate::world::quantity::CountOrPercent;
-    use crate::world::spec::ReleaseKind;
-    use crate::world::testing::{Played, bare_world, fixed, play};
+    use crate::world::spec::{PlatformSpec, ReleaseKind};
+    use crate::world::testing::{Played, bare_world, fixed, layer, play};
     use fleetsim_units::{PerSecond, SimDuration};
 
     const DAY: SimDuration = SimDuration::from_hours(24);
@@ -303,6 +335,52 @@ mod tests {
         let played = play(&world, 1, DAY);
         assert_eq!(joins(&played), [65.0], "one node for the additional pods");
         assert!(played.ready_s()[0].is_some());
+    }
+
+    #[test]
+    fn a_node_that_joins_fails_only_afterwards() {
+        // The only node joins after 65 s and pulls for 5 s. It is up and down for 20 s in turn.
+        let mut world = cluster(0, 2, up_to(1));
+        world.images[0].layers = vec![layer("app", 500_000_000)];
+        world.faults.node_loss = Some(NodeLossSpec {
+            between: fixed(SimDuration::from_secs(20)),
+            repair: fixed(SimDuration::from_secs(20)),
+            ..NodeLossSpec::default()
+        });
+        let mut failures = 0;
+        for seed in 0..20 {
+            let played = play(&world, seed, SimDuration::from_secs(600));
+            assert_eq!(joins(&played), [65.0]);
+            let fails =
+                played.times(|event| matches!(event, Event::Fault(FaultEvent::NodeFails(_))));
+            assert!(fails.iter().all(|&at| at > 65.0), "{fails:?}");
+            // A node that has just joined fails within 20 s, as the others do after the start.
+            assert!(
+                fails.first().is_none_or(|&first| first <= 85.0),
+                "{fails:?}"
+            );
+            failures += fails.len();
+        }
+        assert!(failures > 0, "no node has failed");
+    }
+
+    /// The mean numbers of nodes of the cluster: at the start, and when all of its pods have a node.
+    fn nodes(world: &WorldSpec) -> [usize; 2] {
+        let means = [world.mean_nodes_at_start(0), world.mean_nodes_with_pods(0)];
+        means.map(|mean| mean.round() as usize)
+    }
+
+    #[test]
+    fn the_previous_revision_starts_with_the_nodes_that_its_pods_need() {
+        let mut world = cluster(0, 5, up_to(8));
+        assert_eq!(nodes(&world), [0, 3], "nothing runs before");
+        world.release = ReleaseKind::Update;
+        assert_eq!(nodes(&world), [3, 3]);
+        let mut queue = Queue::new();
+        let started = World::new(&world, &PlatformSpec::INSTANT, 1, 0, &mut queue);
+        assert_eq!(started.nodes_of(ClusterId::at(0)).len(), 3);
+        world.clusters[0].autoscaling = Some(up_to(2));
+        assert_eq!(nodes(&world), [2, 2], "no more than may join");
     }
 
     #[test]

@@ -27,7 +27,8 @@ fn resolve(value: CountOrPercent, whole: u32, round_up: bool) -> u32 {
 
 /// Returns `(surge, unavailable)` of a Deployment: surge is rounded up, and unavailable down. If both are 0,
 /// unavailable is 1.
-pub(crate) fn deployment_limits(
+#[must_use]
+pub fn deployment_limits(
     replicas: u32,
     max_surge: CountOrPercent,
     max_unavailable: CountOrPercent,

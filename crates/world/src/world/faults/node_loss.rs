@@ -23,6 +23,7 @@ use crate::world::faults::renewal::Renewal;
 use crate::world::faults::spec::NodeLossSpec;
 use crate::world::ids::{NodeId, PodId};
 use crate::world::nodes::pull_error::PullError;
+use fleetsim_units::SimTime;
 
 impl NodeLossSpec {
     const fn renewal(&self) -> Renewal<'_> {
@@ -45,8 +46,8 @@ impl<'s> World<'s> {
             .expect("only an experiment with node loss has it")
     }
 
-    /// Starts the failure process of a node. All nodes are up when the rollout starts. Their processes have already
-    /// run for as long as those of outages, but a node that would be down at the start has just recovered.
+    /// Starts the failure process of a node, when the rollout starts or when the node joins later. The node is up. Its
+    /// process has already run for as long as those of outages, but a node that would be down has just recovered.
     pub(crate) fn start_node_loss(&mut self, id: NodeId, queue: &mut Queue) {
         if self.spec.faults.node_loss.is_none() {
             return;
@@ -58,7 +59,8 @@ impl<'s> World<'s> {
         let fails = if standing.is_down {
             queue.now() + renewal.time_to_failure(&self.streams, node.key, node.turn)
         } else {
-            standing.until
+            // The process counts from 0, and a node may join later.
+            queue.now() + (standing.until - SimTime::ZERO)
         };
         self.faults
             .schedule(fails, FaultEvent::NodeFails(id), queue);

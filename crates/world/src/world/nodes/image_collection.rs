@@ -45,6 +45,15 @@ impl CollectionSpec {
         (free as f64) < self.imagefs_available.get() * size as f64
     }
 
+    /// Returns the least free bytes of a disk at which neither loop acts.
+    #[must_use]
+    pub fn least_free(&self, size: u64) -> u64 {
+        let percent = u128::from(101_u32.saturating_sub(self.image_gc_high_threshold_percent));
+        let by_collector = (u128::from(size) * percent).div_ceil(100) as u64;
+        let by_manager = (self.imagefs_available.get() * size as f64).ceil() as u64;
+        by_collector.max(by_manager)
+    }
+
     /// Returns the free bytes at which the image collector stops.
     fn free_after_collection(&self, size: u64) -> u64 {
         let percent = 100_u32.saturating_sub(self.image_gc_low_threshold_percent);
@@ -142,12 +151,7 @@ impl<'s> World<'s> {
         let Some(space) = &mut self.nodes[id.index()].space else {
             return;
         };
-        // The least free bytes at which neither loop acts.
-        let percent = u128::from(101_u32.saturating_sub(spec.image_gc_high_threshold_percent));
-        let size = u128::from(space.size);
-        let by_collector = (size * percent).div_ceil(100) as u64;
-        let by_manager = (spec.imagefs_available.get() * space.size as f64).ceil() as u64;
-        let missing = by_collector.max(by_manager).saturating_sub(free);
+        let missing = spec.least_free(space.size).saturating_sub(free);
         space.unused = space.unused.saturating_sub(missing);
     }
 
@@ -294,6 +298,7 @@ impl<'s> World<'s> {
             return;
         }
         let wanted = spec.free_after_collection(size).saturating_sub(free);
+        let before = free;
         self.remove_images(id, wanted, now);
         let free = self.free_space(id).unwrap_or(u64::MAX);
         if spec.is_high(free, size)
@@ -304,7 +309,10 @@ impl<'s> World<'s> {
             let at = turn_after(space.first_collection, spec.image_gc_period, now);
             queue.schedule(at, Event::Space(id, SpaceEvent::Collect));
         }
-        self.watch_space(id, queue);
+        // If nothing was removed, neither loop has anything to do until something else happens.
+        if free > before {
+            self.watch_space(id, queue);
+        }
     }
 
     /// Removes images that nothing uses until this many bytes are free in addition, or none is left.

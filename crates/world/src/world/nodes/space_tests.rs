@@ -195,3 +195,22 @@ fn an_image_stays_until_it_is_old_enough() {
     assert_eq!(played.totals.removed_images, 1);
     assert_eq!(last_pull_ms(&played), Some(181_000));
 }
+
+#[test]
+fn a_kubelet_that_can_remove_nothing_has_nothing_to_do() {
+    // The old image of 20 MB leaves 110 of 1,000 MB, and without it there would be 130, which are too few, too. The
+    // old pod is gone after 10 s, so that no image is in use, and the new one is never admitted.
+    let mut world = update(disk(1000, 870));
+    world.images[0].previous = vec![layer("old", 10 * MB)];
+    world.workloads[0].termination = SimDuration::from_secs(10).into();
+    world.workloads[0].kind = WorkloadKind::DaemonSet {
+        max_unavailable: CountOrPercent::Count(1),
+        max_surge: CountOrPercent::Count(0),
+    };
+    let played = play(&world, 1, HOUR);
+    assert_eq!(ready_ms(&played), None);
+    assert_eq!(played.totals.disk_pressures, 1);
+    assert_eq!(played.totals.removed_images, 1);
+    let (last, _) = played.events.last().expect("the old pod ends");
+    assert!(last.as_secs_f64() < 15.0, "{last:?}");
+}
