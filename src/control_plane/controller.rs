@@ -61,8 +61,8 @@ pub enum ControllerInput<'a> {
     Shown,
     /// The controller's cache shows a person's change.
     Person(&'a Change),
-    /// A target's cluster was cut off from the management cluster (`false`) or has returned (`true`). For external processes
-    /// only.
+    /// A target's cluster was cut off from the management cluster (`false`) or has returned (`true`). For external
+    /// processes only.
     Link(TargetId, bool),
     /// Nothing happens in the world before this time, or before the horizon if `None`. For external processes only.
     Quiet(Option<SimTime>),

@@ -27,8 +27,8 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Evaluates targets on these `clusters`, given which of them are ready (`progress`) and which are online. `heeds_pause`: the
-    /// product does not update paused clusters.
+    /// Evaluates targets on these `clusters`, given which of them are ready (`progress`) and which are online.
+    /// `heeds_pause`: the product does not update paused clusters.
     pub(super) fn judge(
         clusters: &[&ClusterSpec],
         progress: &Progress,

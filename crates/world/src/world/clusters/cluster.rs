@@ -33,8 +33,8 @@ use crate::world::quantity::RateModel;
 use crate::world::spec::WorldSpec;
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 
-/// The state of one cluster, which all of its deployments share. The fields that each download needs are adjacent: with many downloads in flight, memory
-/// access dominates the cost.
+/// The state of one cluster, which all of its deployments share. The fields that each download needs are adjacent: with
+/// many downloads in flight, memory access dominates the cost.
 #[derive(Debug)]
 pub(crate) struct ClusterState {
     pub id: ClusterId,
