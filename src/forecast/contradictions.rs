@@ -102,6 +102,11 @@ impl Judged<'_> {
         Err(vec![self.problem(&[], message).with_help(help)])
     }
 
+    /// Returns whether more targets of the whole rollout are in progress than the probe ever has at the same time.
+    pub(super) fn has_too_many_updates(&self, probe: &Continuation) -> bool {
+        self.expect_allowed(&probe.record.clusters, None).is_err()
+    }
+
     /// Rejects an export in which more targets are in progress than the probe ever has at the same time.
     pub(super) fn has_allowed_updates(&self, probe: &Continuation) -> OrProblems<()> {
         let rows = &probe.record.clusters;

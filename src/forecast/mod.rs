@@ -198,6 +198,10 @@ impl<'s> Forecaster<'s> {
         };
         let judged = self.judged(product);
         judged.shows_all(&probe, &places.are_shown())?;
+        // Too many updates are often out of order, too, but only their number has a setting that would agree.
+        if judged.has_too_many_updates(&probe) {
+            judged.has_allowed_updates(&probe)?;
+        }
         judged.is_in_order(&probe)?;
         judged.has_allowed_updates(&probe)?;
         if is_given {
