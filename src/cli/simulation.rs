@@ -71,6 +71,7 @@ impl Simulation {
 }
 
 /// How messages refer to a study.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct StudyWords<'w> {
     /// The noun for the study: `study`, `search` or `analysis`.
     pub(super) name: &'w str,

@@ -152,7 +152,7 @@ impl<'s> World<'s> {
     /// Creates all deployments, and returns those of each cluster, in the order of the applications.
     pub(crate) fn add_deployments(&mut self) -> Vec<Vec<TargetId>> {
         let mut of_cluster = vec![Vec::new(); self.spec.clusters.len()];
-        for at in 0..self.spec.clusters.len() {
+        for (at, targets) in of_cluster.iter_mut().enumerate() {
             let cluster = ClusterId::at(at);
             let draws = DeploymentDraws::draw(
                 self.spec,
@@ -162,7 +162,7 @@ impl<'s> World<'s> {
                 &self.faults.draws,
             );
             let id = TargetId::at(self.deployments.len());
-            of_cluster[at].push(id);
+            targets.push(id);
             self.deployments
                 .push(AppDeployment::new(id, self.spec, cluster, draws));
         }
