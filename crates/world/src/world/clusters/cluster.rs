@@ -117,14 +117,13 @@ pub struct ClusterFacts {
 }
 
 impl ClusterState {
-    /// Creates a cluster in which nothing has happened yet.
+    /// Creates a cluster without deployments, in which nothing has happened yet.
     fn new(
         id: ClusterId,
         world: &WorldSpec,
         site: &DrawnSite,
         draws: ClusterDraws,
         nodes: Range<usize>,
-        deployments: Vec<TargetId>,
     ) -> Self {
         let spec = &world.clusters[id.index()];
         Self {
@@ -140,7 +139,7 @@ impl ClusterState {
             gaps: None,
             outage: ProcessState::default(),
             pod_queues: PodQueues::new(&world.pods),
-            deployments,
+            deployments: Vec::new(),
             pulls_now: 0,
             downloads_now: 0,
             unpacks_now: 0,
@@ -285,7 +284,7 @@ fn draw_rate(
 }
 
 impl World<'_> {
-    /// Creates a cluster with its nodes and links, and with these deployments, in its state at the start of the rollout.
+    /// Creates a cluster with its nodes, links and these deployments, in its state at the start of the rollout.
     pub(crate) fn add_cluster(
         &mut self,
         spec: &ClusterSpec,
@@ -298,14 +297,10 @@ impl World<'_> {
         let site = DrawnSite::draw(spec, &self.spec.node, draws.slow, &self.streams);
         let nodes = self.add_nodes(id, &site, caches);
         let running = self.spec.installed(id.index());
-        self.clusters.push(ClusterState::new(
-            id,
-            self.spec,
-            &site,
-            draws,
-            nodes,
-            deployments.clone(),
-        ));
+        self.clusters.push(ClusterState {
+            deployments: deployments.clone(),
+            ..ClusterState::new(id, self.spec, &site, draws, nodes)
+        });
         if let Some(revision) = running {
             for target in deployments {
                 self.settle(target, revision, queue);
