@@ -32,10 +32,11 @@ import (
 //   - An Application with automated sync starts an operation of its own when it is found OutOfSync, once a revision.
 //   - Of an Application that is deleted with Argo CD's finalizer, revision 0 is deployed.
 type application struct {
+	set      *set
 	target   int
+	number   int    // among those of all sets
 	name     string // of the Application, if it exists
 	selected bool
-	offline  bool
 	// The cluster's state, and the controller's view of it.
 	cluster, seen workload
 	compared      int  // the revision of the last comparison
@@ -64,7 +65,7 @@ type operation struct {
 const finalizer = "resources-finalizer.argocd.argoproj.io"
 
 func (p *product) key(what string, a *application) string {
-	return fmt.Sprintf("%s of %06d", what, a.target)
+	return fmt.Sprintf("%s of %06d", what, a.number)
 }
 
 // request runs a function one request later.
@@ -77,13 +78,37 @@ func (p *product) request(w virtualapi.World, what string, a *application, funct
 func (p *product) observe(w virtualapi.World, change virtualapi.Change) {
 	switch change.Resource.Kind {
 	case "ApplicationSet":
-		p.observeSet(w, change.Object)
+		if set := p.named(text(child(change.Object, "metadata"), "name")); set != nil {
+			set.observe(w, change.Object)
+		}
 	case "Application":
 		p.observeApplication(w, change)
 	}
 }
 
-// targetOf finds the cluster of an Application.
+// named finds a set.
+func (p *product) named(name string) *set {
+	for _, set := range p.sets {
+		if set.object.Name == name {
+			return set
+		}
+	}
+	return nil
+}
+
+// owner finds the set of an Application.
+func (p *product) owner(object virtualapi.Object) *set {
+	if !p.s.Several() {
+		return p.sets[0]
+	}
+	owners, _ := child(object, "metadata")["ownerReferences"].([]any)
+	if len(owners) == 0 {
+		return nil
+	}
+	return p.named(text(owners[0].(virtualapi.Object), "name"))
+}
+
+// targetOf finds the set and the cluster of an Application.
 func (p *product) targetOf(object virtualapi.Object) *application {
 	destination := child(child(object, "spec"), "destination")
 	name, _ := destination["name"].(string)
@@ -91,8 +116,9 @@ func (p *product) targetOf(object virtualapi.Object) *application {
 		url, _ := destination["server"].(string)
 		name = strings.TrimPrefix(url, "https://")
 	}
-	if target, ok := p.byName[name]; ok {
-		return p.applications[target]
+	target, ok := p.byName[name]
+	if set := p.owner(object); ok && set != nil {
+		return set.applications[target]
 	}
 	return nil
 }
@@ -219,9 +245,11 @@ func (p *product) report(w virtualapi.World, a *application, change func(virtual
 	}
 	if p.s.Hello.Seen {
 		revision, ready := a.compared, a.synced && a.seen.health() == "Healthy"
-		w.Later(*p.s.Hello.Latency.Watch, p.key("seen", a), func(virtualapi.World) { p.s.Seen(a.target, revision, ready) })
+		w.Later(*p.s.Hello.Latency.Watch, p.key("seen", a), func(virtualapi.World) {
+			p.s.Seen(a.set.number, a.target, revision, ready)
+		})
 	}
-	p.finish(w)
+	a.set.finish(w)
 }
 
 func (l workload) health() string {
@@ -262,7 +290,7 @@ func (p *product) begin(w virtualapi.World, a *application) {
 // attempt lets the cluster apply after the attempt's own requests and computation, if the cluster answers.
 func (p *product) attempt(w virtualapi.World, a *application) {
 	var wait time.Duration
-	if !a.offline {
+	if !p.offline[a.target] {
 		wait = p.options.syncs.sync()
 	}
 	if wait > 0 {
@@ -278,7 +306,7 @@ func (p *product) apply(w virtualapi.World, a *application) {
 		return
 	}
 	switch {
-	case a.offline:
+	case p.offline[a.target]:
 		a.operation.attempting = true
 		w.Later(p.options.connections, p.key("timeout", a), func(w virtualapi.World) {
 			p.attemptFails(w, a, "dial tcp: i/o timeout")
@@ -289,7 +317,7 @@ func (p *product) apply(w virtualapi.World, a *application) {
 		})
 	default:
 		a.operation.attempting = true
-		p.s.Deploy(a.target, a.operation.revision)
+		p.s.Deploy(a.set.number, a.target, a.operation.revision)
 	}
 }
 
@@ -342,7 +370,7 @@ func (p *product) end(w virtualapi.World, a *application, phase, message string)
 func (p *product) finalize(w virtualapi.World, a *application) {
 	if a.seen.applied != 0 {
 		a.cluster, a.seen = workload{}, workload{}
-		p.s.Deploy(a.target, 0)
+		p.s.Deploy(a.set.number, a.target, 0)
 	}
 	p.request(w, "finalizer", a, func(w virtualapi.World) {
 		if p.object(w, a) == nil {
@@ -364,7 +392,7 @@ func (p *product) finalize(w virtualapi.World, a *application) {
 // targetNews handles an event in a cluster, or to it.
 func (p *product) targetNews(w virtualapi.World, a *application, news cosim.News) {
 	if news.Offline != nil {
-		a.offline = *news.Offline
+		p.offline[a.target] = *news.Offline
 	}
 	if news.Applied != nil && *news.Applied != a.cluster.applied {
 		a.cluster = workload{applied: *news.Applied}
@@ -395,11 +423,17 @@ func (p *product) targetNews(w virtualapi.World, a *application, news cosim.News
 			child(o, "metadata")["labels"] = p.secretLabels(a.target)
 		}))
 	}
-	if !a.offline && a.seen != a.cluster {
-		a.seen = a.cluster
-		p.learn(w, a)
+	if !p.offline[a.target] {
+		// The end of an outage shows what happened to the Applications of all sets.
+		for _, set := range p.sets {
+			other := set.applications[a.target]
+			if (other == a || news.Offline != nil) && other.seen != other.cluster {
+				other.seen = other.cluster
+				p.learn(w, other)
+			}
+		}
 	}
-	if refusal != "" && !a.offline {
+	if refusal != "" && !p.offline[a.target] {
 		p.attemptFails(w, a, refusal)
 	}
 }

@@ -3,9 +3,9 @@
 // # What it models
 //
 // The ApplicationSetReconciler of Argo CD, unmodified, with its manager, predicates, queue, progressive syncs and
-// client limits, in virtual time over an API server in memory. A file of the run holds the ApplicationSet; each target
-// is a cluster secret and, through the set's generator, one Application. A release is a change of the template's
-// targetRevision.
+// client limits, in virtual time over an API server in memory. A file of each application of the run holds its
+// ApplicationSet; each target is a cluster secret and, through the set's generator, one Application of each set. A
+// release is a change of the template's targetRevision. Sets share the controller and the application controller.
 //
 // The application controller is not Argo CD's: applications.go models what happens to an Application between the set's
 // write and its status. The simulator models the clusters.

@@ -40,22 +40,31 @@ const (
 	namespace = "argocd"
 )
 
-// product is Argo CD with one ApplicationSet.
+// product is Argo CD with the ApplicationSets and clusters of a run.
 type product struct {
 	s       *cosim.Session
 	api     *virtualapi.Server
 	options options
-	set     *argo.ApplicationSet
 	passes  *passes
-	// latest is the newest revision, completed the last one that was reported complete.
-	latest, completed int
-	// started says that time 0 is past; held says that a person holds the set.
-	started, held bool
-	applications  []*application
-	// comparers are status processors, syncers operation processors.
+	started bool // time 0 is past
+	sets    []*set
+	offline []bool // by target
+	// comparers are status processors, syncers operation processors. All sets share them.
 	comparers, syncers processors
 	byName             map[string]int // of targets
-	known              bookkeeping
+}
+
+// set is the ApplicationSet of one of the run's applications.
+type set struct {
+	product *product
+	number  int
+	given   cosim.Application
+	object  *argo.ApplicationSet // as its owner wrote it
+	// latest is the newest revision, completed the last one that was reported complete.
+	latest, completed int
+	held              bool           // by a person
+	applications      []*application // by target
+	known             bookkeeping
 }
 
 // options are the controllers' flags and variables that an experiment may set.
@@ -127,21 +136,28 @@ func (o *options) read(settings map[string]string, limit func(virtualapi.Limit) 
 // Start builds the controller and runs it to the state before time 0: the installed revision is everywhere, and its
 // rollout has completed.
 func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
-	p.s, p.latest, p.byName = s, s.Hello.Release.Installed, map[string]int{}
+	p.s, p.byName, p.offline = s, map[string]int{}, make([]bool, len(s.Hello.Targets))
 	if err := p.options.read(s.Hello.Settings, s.Limit); err != nil {
 		return cosim.Ready{}, err
 	}
 	p.comparers.limit, p.syncers.limit = p.options.comparers, p.options.syncers
 	for i, target := range s.Hello.Targets {
-		if revision := *target.Revision; revision != 0 && revision != p.latest {
+		if revision := *target.Revision; !s.Several() && revision != 0 && revision != s.Hello.Release.Installed {
 			return cosim.Ready{}, fmt.Errorf("the targets of one ApplicationSet run one revision: %s runs %d and not 0 or %d",
-				target.Name, revision, p.latest)
+				target.Name, revision, s.Hello.Release.Installed)
 		}
 		p.byName[target.Name] = i
-		p.applications = append(p.applications, &application{target: i, selected: true})
 	}
-	if err := p.readFiles(); err != nil {
-		return cosim.Ready{}, err
+	for i, given := range s.Applications {
+		set := &set{product: p, number: i, given: given, latest: given.Release.Installed}
+		for target := range s.Hello.Targets {
+			number := i*len(s.Hello.Targets) + target
+			set.applications = append(set.applications, &application{set: set, target: target, number: number, selected: true})
+		}
+		if err := set.readFiles(); err != nil {
+			return cosim.Ready{}, err
+		}
+		p.sets = append(p.sets, set)
 	}
 	p.api = virtualapi.New(virtualapi.Options{Latency: s.APILatency(), Resources: resources()})
 	s.API = p.api
@@ -150,11 +166,14 @@ func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
 	if err := p.startController(); err != nil {
 		return cosim.Ready{}, err
 	}
+	if s.Several() {
+		p.createSets()
+	}
 	if err := p.warmUp(); err != nil {
 		return cosim.Ready{}, err
 	}
 	p.started = true
-	p.api.Later(0, "time 0", p.timeZero)
+	p.begins()
 	return cosim.Ready{Name: "argocd", Version: version, Lookahead: *s.Hello.Latency.Request}, nil
 }
 
@@ -163,16 +182,25 @@ func (p *product) warmUp() error {
 	for range 60 {
 		time.Sleep(time.Minute)
 		settled := true
-		p.api.Do(func(w virtualapi.World) { settled = p.settled(w) })
+		p.api.Do(func(w virtualapi.World) {
+			for _, set := range p.sets {
+				settled = settled && set.settled(w)
+			}
+		})
 		if settled {
 			for i, target := range p.s.Hello.Targets {
-				p.applications[i].offline = target.Offline
+				p.offline[i] = target.Offline
 			}
 			time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 			return nil
 		}
 	}
-	return fmt.Errorf("the set does not come to rest before time 0: %s", p.Hold().Explanation)
+	for _, set := range p.sets {
+		if hold := p.Hold(set.number); hold.Explanation != "" {
+			return fmt.Errorf("%s does not come to rest before time 0: %s", set.object.Name, hold.Explanation)
+		}
+	}
+	return fmt.Errorf("the sets do not come to rest before time 0")
 }
 
 func resources() []virtualapi.Resource {
@@ -226,6 +254,12 @@ func (p *product) startController() error {
 	if !clientcache.WaitForCacheSync(make(chan struct{}), clusters.HasSynced) {
 		return fmt.Errorf("the clusters are not to be had")
 	}
+	if p.s.Several() {
+		// The first use waits for these caches under a lock, which passes of several sets would want at the same time.
+		if _, err := settings.GetClusterInformer(); err != nil {
+			return err
+		}
+	}
 	observed := metrics.NewApplicationsetMetrics(utils.NewAppsetLister(manager.GetClient()), nil,
 		func(*argo.ApplicationSet) bool { return true })
 	cached := utils.NewCacheSyncingClient(manager.GetClient(), manager.GetCache())
@@ -235,7 +269,7 @@ func (p *product) startController() error {
 			"Clusters": generators.NewClusterGenerator(manager.GetClient(), namespace),
 		},
 		Client: cached, Scheme: manager.GetScheme(), Recorder: &record.FakeRecorder{},
-		Renderer: &renderer{}, Policy: argo.ApplicationsSyncPolicySync, EnablePolicyOverride: true,
+		Renderer: newRenderer(), Policy: argo.ApplicationsSyncPolicySync, EnablePolicyOverride: true,
 		KubeClientset: client, ArgoDB: db.NewDB(namespace, settings, client), ArgoCDNamespace: namespace,
 		ApplicationSetNamespaces: []string{namespace}, EnableProgressiveSyncs: true, Metrics: &observed,
 		MaxResourcesStatusCount: 5000, ClusterInformer: clusters, ConcurrentApplicationUpdates: p.options.updates,
@@ -250,14 +284,18 @@ func (p *product) startController() error {
 
 // News handles an event of the world.
 func (p *product) News(news cosim.News, delay time.Duration) error {
+	set := p.sets[0]
+	if news.Application != nil {
+		set = p.sets[*news.Application]
+	}
 	switch {
 	case news.Target != nil:
-		a := p.applications[*news.Target]
+		a := set.applications[*news.Target]
 		p.api.Later(delay, p.key("news", a), func(w virtualapi.World) { p.targetNews(w, a, news) })
 	case news.Release != nil:
-		p.api.Later(delay, "release", func(w virtualapi.World) { p.release(w, *news.Release) })
+		p.api.Later(delay, "release", func(w virtualapi.World) { set.release(w, *news.Release) })
 	case news.Stop != nil:
-		p.api.Later(delay, "stop", func(w virtualapi.World) { p.stop(w, *news.Stop) })
+		p.api.Later(delay, "stop", func(w virtualapi.World) { set.stop(w, *news.Stop) })
 	}
 	// Argo CD has no approvals.
 	return nil

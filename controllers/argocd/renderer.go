@@ -3,15 +3,24 @@ package main
 import (
 	"maps"
 	"reflect"
+	"sync"
 
 	"github.com/argoproj/argo-cd/v3/applicationset/utils"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
 // renderer is Argo CD's own renderer with a cache: each pass asks for the same Applications again, and the result
-// depends only on template, sync policy and parameters.
+// depends only on template, sync policy and parameters. Templates of two sets have different names.
 type renderer struct {
 	utils.Render
+	mu    sync.Mutex
+	known map[string]*memory // by the template's name
+}
+
+func newRenderer() *renderer { return &renderer{known: map[string]*memory{}} }
+
+// memory is what has been rendered of one template.
+type memory struct {
 	template *argo.Application
 	policy   *argo.ApplicationSetSyncPolicy
 	isGo     bool
@@ -33,26 +42,35 @@ func (r *renderer) RenderTemplateParams(template *argo.Application, policy *argo
 	if template == nil || !ok {
 		return r.Render.RenderTemplateParams(template, policy, parameters, isGo, options)
 	}
-	r.begin(template, policy, isGo, options)
-	if known, ok := r.rendered[name]; ok && reflect.DeepEqual(known.parameters, parameters) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	memory := r.recall(template, policy, isGo, options)
+	if known, ok := memory.rendered[name]; ok && reflect.DeepEqual(known.parameters, parameters) {
 		return known.application.DeepCopy(), nil
 	}
 	application, err := r.Render.RenderTemplateParams(template, policy, parameters, isGo, options)
 	if err == nil {
-		r.rendered[name] = rendered{parameters: maps.Clone(parameters), application: application.DeepCopy()}
+		memory.rendered[name] = rendered{parameters: maps.Clone(parameters), application: application.DeepCopy()}
 	}
 	return application, err
 }
 
-// begin drops the results of another template. All Applications of a pass have one template.
-func (r *renderer) begin(template *argo.Application, policy *argo.ApplicationSetSyncPolicy, isGo bool, options []string) {
-	if template == r.last {
-		return
+// recall drops the results of an earlier template of the same name. All Applications of a pass have one template.
+func (r *renderer) recall(template *argo.Application, policy *argo.ApplicationSetSyncPolicy, isGo bool,
+	options []string) *memory {
+	m := r.known[template.Name]
+	if m == nil {
+		m = &memory{}
+		r.known[template.Name] = m
 	}
-	r.last = template
-	if r.template == nil || isGo != r.isGo || !reflect.DeepEqual(template, r.template) ||
-		!reflect.DeepEqual(policy, r.policy) || !reflect.DeepEqual(options, r.options) {
-		r.template, r.policy, r.isGo, r.options = template.DeepCopy(), policy.DeepCopy(), isGo, options
-		r.rendered = map[string]rendered{}
+	if template == m.last {
+		return m
 	}
+	m.last = template
+	if m.template == nil || isGo != m.isGo || !reflect.DeepEqual(template, m.template) ||
+		!reflect.DeepEqual(policy, m.policy) || !reflect.DeepEqual(options, m.options) {
+		m.template, m.policy, m.isGo, m.options = template.DeepCopy(), policy.DeepCopy(), isGo, options
+		m.rendered = map[string]rendered{}
+	}
+	return m
 }

@@ -20,7 +20,7 @@ func parameters(name, ring string) map[string]any {
 }
 
 func TestTheRendererRendersWhatArgoCDRenders(t *testing.T) {
-	mine, own := &renderer{}, &utils.Render{}
+	mine, own := newRenderer(), &utils.Render{}
 	preserves := &argo.ApplicationSetSyncPolicy{PreserveResourcesOnDeletion: true}
 	old := template("v1")
 	cases := []struct {

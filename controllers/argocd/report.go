@@ -27,16 +27,16 @@ const (
 )
 
 // observeSet reports the controller's changes to the set's status.
-func (p *product) observeSet(w virtualapi.World, set virtualapi.Object) {
-	before := p.known
-	p.known = read(set)
-	object := "ApplicationSet/" + p.set.Name
+func (s *set) observe(w virtualapi.World, set virtualapi.Object) {
+	before, session := s.known, s.product.s
+	s.known = read(set)
+	object := "ApplicationSet/" + s.object.Name
 	status := child(set, "status")
 	list, _ := status["conditions"].([]any)
 	for _, item := range list {
 		kind := text(item.(virtualapi.Object), "type")
-		if now := p.known.conditions[kind]; now != before.conditions[kind] {
-			p.s.Condition(cosim.Condition{
+		if now := s.known.conditions[kind]; now != before.conditions[kind] {
+			session.Condition(cosim.Condition{
 				Object: object, Condition: kind, Status: now.status, Reason: now.reason, Message: now.message,
 			})
 		}
@@ -44,18 +44,18 @@ func (p *product) observeSet(w virtualapi.World, set virtualapi.Object) {
 	rows, _ := status["applicationStatus"].([]any)
 	for _, item := range rows {
 		name := text(item.(virtualapi.Object), "application")
-		if now := p.known.rows[name]; now != before.rows[name] {
-			p.s.Condition(cosim.Condition{
+		if now := s.known.rows[name]; now != before.rows[name] {
+			session.Condition(cosim.Condition{
 				Object: object, Condition: "applicationStatus/" + name, Status: now.status, Reason: "step " + now.step,
 				Message: now.message,
 			})
 		}
 	}
-	p.s.Status(p.known.line)
-	if before.conditions[progressing].status == "True" && p.known.conditions[progressing].status == "False" {
-		p.reportCompleted()
+	session.Status(s.number, s.known.line)
+	if before.conditions[progressing].status == "True" && s.known.conditions[progressing].status == "False" {
+		s.reportCompleted()
 	}
-	p.finish(w)
+	s.finish(w)
 }
 
 func read(set virtualapi.Object) bookkeeping {
@@ -82,34 +82,34 @@ func read(set virtualapi.Object) bookkeeping {
 }
 
 // reportCompleted reports the end of a rollout once.
-func (p *product) reportCompleted() {
-	if p.started && p.completed != p.latest {
-		p.completed = p.latest
-		p.s.Completed(p.latest)
+func (s *set) reportCompleted() {
+	if s.product.started && s.completed != s.latest {
+		s.completed = s.latest
+		s.product.s.Completed(s.number, s.latest)
 	}
 }
 
 // finish reports the end of a rollout without steps, which the set's status does not show: the set has listed all its
 // Applications, and all are Synced and Healthy at the newest revision.
-func (p *product) finish(w virtualapi.World) {
-	if _, steps := p.known.conditions[progressing]; !steps && p.completed != p.latest && p.settled(w) {
-		p.reportCompleted()
+func (s *set) finish(w virtualapi.World) {
+	if _, steps := s.known.conditions[progressing]; !steps && s.completed != s.latest && s.settled(w) {
+		s.reportCompleted()
 	}
 }
 
 // settled says whether all Applications and all rows are Synced and Healthy at the newest revision.
-func (p *product) settled(w virtualapi.World) bool {
-	set := w.Get(group, "applicationsets", namespace, p.set.Name)
+func (s *set) settled(w virtualapi.World) bool {
+	set := w.Get(group, "applicationsets", namespace, s.object.Name)
 	if set == nil {
-		return p.latest == 0
+		return s.latest == 0
 	}
 	count := 0
-	for _, a := range p.applications {
+	for _, a := range s.applications {
 		if a.name == "" {
 			continue
 		}
 		count++
-		if a.compared != p.latest || !a.synced || a.seen.health() != "Healthy" {
+		if a.compared != s.latest || !a.synced || a.seen.health() != "Healthy" {
 			return false
 		}
 	}
@@ -117,7 +117,7 @@ func (p *product) settled(w virtualapi.World) bool {
 	if listed == nil || fmt.Sprint(listed) != fmt.Sprint(count) {
 		return false
 	}
-	for _, row := range p.known.rows {
+	for _, row := range s.known.rows {
 		if row.status != "Healthy" {
 			return false
 		}
@@ -126,16 +126,20 @@ func (p *product) settled(w virtualapi.World) bool {
 }
 
 // Hold quotes the set: an error, or the first Application that holds up the rollout.
-func (p *product) Hold() (hold cosim.Hold) {
+func (p *product) Hold(application int) (hold cosim.Hold) {
+	s := p.sets[application]
 	p.api.Do(func(w virtualapi.World) {
-		if now := p.known.conditions[wrong]; now.status == "True" {
+		if now := s.known.conditions[wrong]; now.status == "True" {
 			hold = cosim.Hold{Rule: now.reason, Explanation: now.message}
 			return
 		}
-		now := p.known.conditions[progressing]
+		now := s.known.conditions[progressing]
 		for _, object := range w.List(group, "applications") {
+			if p.owner(object) != s {
+				continue
+			}
 			name := text(child(object, "metadata"), "name")
-			row, listed := p.known.rows[name]
+			row, listed := s.known.rows[name]
 			if listed && row.status != "Healthy" && now.message == "ApplicationSet is performing rollout of step "+row.step {
 				hold = cosim.Hold{Rule: now.reason, Explanation: fmt.Sprintf("%s; %s is %s: %s", now.message, name, row.status,
 					row.message)}

@@ -35,8 +35,8 @@ type Product interface {
 	// News delivers an event, which takes effect after the delay: virtualapi's Later accepts such delays. Fields were
 	// checked against the protocol.
 	News(news News, delay time.Duration) error
-	// Hold explains why nothing is deployed at present.
-	Hold() Hold
+	// Hold explains why nothing of an application is deployed at present.
+	Hold(application int) Hold
 	// Passes returns the number of passes of each controller so far, in a new map.
 	Passes() map[string]int
 	// Loop names the controller in this map whose passes decide on the rollout.
@@ -47,6 +47,8 @@ type Product interface {
 type Session struct {
 	// Hello is the first message, with defaults filled in.
 	Hello Hello
+	// Applications are those of Hello, with the numbers of their clusters. A run without them has one.
+	Applications []Application
 	// API is the server on which the product's controllers run. A product sets it in Start.
 	API *virtualapi.Server
 
@@ -58,14 +60,19 @@ type Session struct {
 	wake     chan struct{}
 	mu       sync.Mutex
 	reply    Reply
-	status   string
+	status   map[int]string // by application
 	passes   map[string]int // up to the last answer
 	requests int
 	before   Bye // counts before time 0
-	// seen holds the targets that were noted as ready, seenRevision their revisions.
-	seen         map[int]bool
-	seenRevision map[int]int
+	// seen holds the revisions of the deployments that were noted as ready.
+	seen map[deployment]int
 }
+
+// deployment is an application on a target.
+type deployment struct{ application, target int }
+
+// Several says whether the run has a list of applications.
+func (s *Session) Several() bool { return len(s.Hello.Applications) > 0 }
 
 // Now is the time since the start of the run.
 func (s *Session) Now() time.Duration { return time.Since(s.start) }
@@ -88,36 +95,59 @@ func (s *Session) Limit(otherwise virtualapi.Limit) virtualapi.Limit {
 	return otherwise
 }
 
-// Deploy notes that an instruction reaches a target now.
-func (s *Session) Deploy(target, revision int) {
-	s.note(true, func() { s.reply.Deploy = append(s.reply.Deploy, Deploy{Target: target, Revision: revision}) })
+// Deploy notes that an instruction for an application reaches a target now.
+func (s *Session) Deploy(application, target, revision int) {
+	s.note(true, func() { s.reply.Deploy = append(s.reply.Deploy, Deploy{application, target, revision}) })
 }
 
-// Seen notes that the product now sees a target as ready with a revision, or no longer does, if the caller asked for
-// it.
-func (s *Session) Seen(target, revision int, ready bool) {
-	if !s.Hello.Seen || s.seen[target] == ready && (!ready || s.seenRevision[target] == revision) {
+// Seen notes that the product now sees an application on a target as ready with a revision, or no longer does, if the
+// caller asked for it.
+func (s *Session) Seen(application, target, revision int, ready bool) {
+	place := deployment{application, target}
+	before, was := s.seen[place]
+	if !s.Hello.Seen || was == ready && (!ready || before == revision) {
 		return
 	}
-	s.seen[target], s.seenRevision[target] = ready, revision
-	s.note(true, func() { s.reply.Seen = append(s.reply.Seen, Seen{target, revision, ready}) })
+	if ready {
+		s.seen[place] = revision
+	} else {
+		delete(s.seen, place)
+	}
+	s.note(true, func() { s.reply.Seen = append(s.reply.Seen, Seen{application, target, revision, ready}) })
 }
 
-// Completed notes that the product reports the rollout of a revision complete.
-func (s *Session) Completed(revision int) {
-	s.note(true, func() { s.reply.Completed = &revision })
+// Completed notes that the product reports the rollout of an application's revision complete.
+func (s *Session) Completed(application, revision int) {
+	s.outcome(true, Outcome{Application: application, Completed: &revision})
 }
 
-// Failed notes that the product reports that the rollout failed.
-func (s *Session) Failed(message string) {
-	s.note(true, func() { s.reply.Failed = &message })
+// Failed notes that the product reports that the rollout of an application failed.
+func (s *Session) Failed(application int, message string) {
+	s.outcome(true, Outcome{Application: application, Failed: &message})
 }
 
-// Status is one line in the product's own words. It is sent when it differs from the last line.
-func (s *Session) Status(line string) {
-	s.note(false, func() {
-		if line != s.status {
-			s.status, s.reply.Status = line, &line
+// Status is one line about an application in the product's own words. It is sent when it differs from the last line.
+func (s *Session) Status(application int, line string) {
+	s.mu.Lock()
+	same := line == s.status[application]
+	s.status[application] = line
+	s.mu.Unlock()
+	if !same {
+		s.outcome(false, Outcome{Application: application, Status: &line})
+	}
+}
+
+func (s *Session) outcome(ends bool, outcome Outcome) {
+	s.note(ends, func() {
+		switch {
+		case s.Several():
+			s.reply.Outcomes = append(s.reply.Outcomes, outcome)
+		case outcome.Status != nil:
+			s.reply.Status = outcome.Status
+		case outcome.Completed != nil:
+			s.reply.Completed = outcome.Completed
+		default:
+			s.reply.Failed = outcome.Failed
 		}
 	})
 }
@@ -223,7 +253,11 @@ func (c *conversation) answer(line []byte) (any, error) {
 	case question.Run != nil:
 		return c.run(*question.Run)
 	case question.Hold != nil:
-		return map[string]any{"hold": c.product.Hold()}, nil
+		application := question.Hold.Application
+		if application < 0 || application >= len(c.session.Applications) {
+			return nil, fmt.Errorf("application must be below %d; it is %d", len(c.session.Applications), application)
+		}
+		return map[string]any{"hold": c.product.Hold(application)}, nil
 	case question.Bye != nil:
 		c.over = true
 		bye := c.session.counts(c.product)
@@ -245,8 +279,12 @@ func (c *conversation) start(hello Hello) (Ready, error) {
 	if hello.Latency.Watch == nil {
 		hello.Latency.Watch = &milliseconds
 	}
-	if hello.Release.Name == "" {
+	if hello.Release.Name == "" && len(hello.Applications) == 0 {
 		hello.Release.Name = "app"
+	}
+	list, err := applications(&hello)
+	if err != nil {
+		return Ready{}, err
 	}
 	names := map[string]bool{}
 	for i := range hello.Targets {
@@ -264,7 +302,8 @@ func (c *conversation) start(hello Hello) (Ready, error) {
 	}
 	seed(hello.Seed)
 	session := &Session{
-		Hello: hello, start: time.Now(), wake: make(chan struct{}, 1), seen: map[int]bool{}, seenRevision: map[int]int{},
+		Hello: hello, Applications: list, start: time.Now(), wake: make(chan struct{}, 1), status: map[int]string{},
+		seen: map[deployment]int{},
 	}
 	ready, err := c.product.Start(session)
 	if err != nil {
@@ -276,7 +315,7 @@ func (c *conversation) start(hello Hello) (Ready, error) {
 	session.API.Pass(time.Now().Add(time.Nanosecond), nil)
 	session.start = time.Now()
 	session.lookahead = ready.Lookahead
-	session.reply, session.status = Reply{}, ""
+	session.reply, session.status = Reply{}, map[int]string{}
 	ready.Sees = hello.Seen
 	select {
 	case <-session.wake:
@@ -329,6 +368,9 @@ func (c *conversation) run(run Run) (*Reply, error) {
 		}
 		if news.Target != nil && (*news.Target < 0 || *news.Target >= len(s.Hello.Targets)) {
 			return nil, fmt.Errorf("target must be below %d; it is %d", len(s.Hello.Targets), *news.Target)
+		}
+		if news.Application != nil && (*news.Application < 0 || *news.Application >= len(s.Applications)) {
+			return nil, fmt.Errorf("application must be below %d; it is %d", len(s.Applications), *news.Application)
 		}
 		if err := c.product.News(news, max(0, at+s.lookahead-s.Now())); err != nil {
 			return nil, err

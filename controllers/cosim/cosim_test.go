@@ -46,7 +46,7 @@ func (b *batches) Start(s *Session) (Ready, error) {
 	}
 	s.API.Observe(func(_ virtualapi.World, change virtualapi.Change) {
 		if change.Client == "controller" {
-			s.Deploy(places[change.Object["metadata"].(virtualapi.Object)["name"].(string)], s.Hello.Release.Revision)
+			s.Deploy(0, places[change.Object["metadata"].(virtualapi.Object)["name"].(string)], s.Hello.Release.Revision)
 		}
 	})
 	time.AfterFunc(2*time.Nanosecond, func() {
@@ -59,7 +59,7 @@ func (b *batches) loop(client *http.Client) {
 	for i := 0; ; {
 		b.passes++
 		if i == len(b.session.Hello.Targets) {
-			b.session.Completed(b.session.Hello.Release.Revision)
+			b.session.Completed(0, b.session.Hello.Release.Revision)
 			return
 		}
 		url := "http://virtual/apis/test/v1/clusters/" + b.session.Hello.Targets[i].Name
@@ -69,7 +69,7 @@ func (b *batches) loop(client *http.Client) {
 			if response, err := client.Do(request); err != nil || response.StatusCode != 200 {
 				panic(fmt.Sprint(response, err))
 			}
-			b.session.Status(fmt.Sprint(i+1, " of ", len(b.session.Hello.Targets)))
+			b.session.Status(0, fmt.Sprint(i+1, " of ", len(b.session.Hello.Targets)))
 			i++
 		}
 		time.Sleep(15 * time.Second)
@@ -94,7 +94,7 @@ func (b *batches) News(news News, delay time.Duration) error {
 	}
 	return nil
 }
-func (b *batches) Hold() Hold {
+func (b *batches) Hold(int) Hold {
 	return Hold{Rule: "one by one", Explanation: "One cluster is being updated."}
 }
 func (b *batches) Passes() map[string]int {
@@ -218,5 +218,50 @@ func TestWrongLinesAreErrors(t *testing.T) {
 	}
 	if _, err := talk(t, hello); err == nil || !strings.Contains(err.Error(), "before bye") {
 		t.Error(err)
+	}
+}
+
+func TestApplicationsHaveTheirClusters(t *testing.T) {
+	given := Hello{
+		Targets: []Target{{Name: "a", Labels: map[string]string{"tier": "x"}}, {Name: "b"}, {Name: "c"}},
+		Applications: []Application{
+			{Name: "all", Release: Release{Revision: 1}},
+			{Name: "list", Clusters: []int{0, 2}, Release: Release{Revision: 1}},
+			{Name: "others", Selector: []byte(`{"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}`),
+				Release: Release{Installed: 1, Revision: 2, At: time.Minute}},
+		},
+	}
+	found, err := applications(&given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(found[0].Clusters, found[1].Clusters, found[2].Clusters); got != "[0 1 2] [0 2] [1 2]" {
+		t.Error(got)
+	}
+	alone, err := applications(&Hello{Targets: given.Targets, Release: Release{Name: "app", Revision: 4}})
+	if err != nil || len(alone) != 1 || alone[0].Name != "app" || len(alone[0].Clusters) != 3 {
+		t.Errorf("%v, %v", alone, err)
+	}
+}
+
+func TestWrongApplicationsAreErrors(t *testing.T) {
+	one := Release{Revision: 1}
+	for words, change := range map[string]func(*Hello){
+		"application 1 is":          func(h *Hello) { h.Applications[1].Name = "x" },
+		"and not to hello":          func(h *Hello) { h.Release = one },
+		"target a has one":          func(h *Hello) { h.Targets[0].Revision = new(int) },
+		"revision of at least 1":    func(h *Hello) { h.Applications[1].Release.Revision = 0 },
+		"exclude each other":        func(h *Hello) { h.Applications[0].Clusters, h.Applications[0].Selector = []int{0}, []byte(`{}`) },
+		"numbers below 2":           func(h *Hello) { h.Applications[0].Clusters = []int{2} },
+		"in ascending order":        func(h *Hello) { h.Applications[0].Clusters = []int{1, 0} },
+		"selector matches no":       func(h *Hello) { h.Applications[0].Selector = []byte(`{"matchLabels": {"a": "b"}}`) },
+		"application y: selector: ": func(h *Hello) { h.Applications[1].Selector = []byte(`3`) },
+	} {
+		h := Hello{Targets: []Target{{Name: "a"}, {Name: "b"}},
+			Applications: []Application{{Name: "x", Release: one}, {Name: "y", Release: one}}}
+		change(&h)
+		if _, err := applications(&h); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%s: %v", words, err)
+		}
 	}
 }

@@ -14,14 +14,29 @@ type Hello struct {
 	Seed     uint64            `json:"seed,omitempty"`
 	Targets  []Target          `json:"targets"`
 	Files    map[string]string `json:"files,omitempty"`
-	Release  Release           `json:"release"`
-	Latency  Latency           `json:"latency"`
+	// Release and Files are those of the only application of a run without Applications.
+	Release Release `json:"release,omitzero"`
+	Latency Latency `json:"latency"`
 	// Client is nil if it is left out: then the product's default applies.
 	Client        *Client           `json:"client,omitempty"`
 	ClusterGroups []ClusterGroup    `json:"clusterGroups,omitempty"`
 	Settings      map[string]string `json:"settings,omitempty"`
 	// Seen asks for Reply.Seen.
 	Seen bool `json:"seen,omitempty"`
+	// Applications are rolled out side by side, on the same targets.
+	Applications []Application `json:"applications,omitempty"`
+}
+
+// Application is one of several applications. Its clusters are targets of Hello, by a list or a label selector of
+// Kubernetes; without both, it is on all of them.
+type Application struct {
+	Name     string            `json:"name"`
+	Clusters []int             `json:"clusters,omitempty"`
+	Selector json.RawMessage   `json:"selector,omitempty"`
+	Files    map[string]string `json:"files,omitempty"`
+	Release  Release           `json:"release"`
+	// Listed says that Clusters were given as a list. A session always has Clusters.
+	Listed bool `json:"-"`
 }
 
 // Client is the limit of the controller's client, for each kind of object. A QPS of 0 means no limit.
@@ -54,6 +69,8 @@ type Release struct {
 	Name      string `json:"name,omitempty"`
 	Installed int    `json:"installed,omitempty"`
 	Revision  int    `json:"revision"`
+	// At is when Revision is published, for one of several applications.
+	At time.Duration `json:"at,omitempty"`
 }
 
 // Latency is the latency of the API server.
@@ -83,17 +100,19 @@ type Run struct {
 
 // News is an event of the world.
 type News struct {
-	At       *time.Duration     `json:"at,omitempty"`
-	Target   *int               `json:"target,omitempty"`
-	Applied  *int               `json:"applied,omitempty"`
-	Ready    *bool              `json:"ready,omitempty"`
-	Failing  *string            `json:"failing,omitempty"`
-	Offline  *bool              `json:"offline,omitempty"`
-	Labels   *map[string]string `json:"labels,omitempty"`
-	Selected *bool              `json:"selected,omitempty"`
-	Release  *int               `json:"release,omitempty"`
-	Approve  *Approval          `json:"approve,omitempty"`
-	Stop     *bool              `json:"stop,omitempty"`
+	At *time.Duration `json:"at,omitempty"`
+	// Application is the number of one of several applications; nil is the first.
+	Application *int               `json:"application,omitempty"`
+	Target      *int               `json:"target,omitempty"`
+	Applied     *int               `json:"applied,omitempty"`
+	Ready       *bool              `json:"ready,omitempty"`
+	Failing     *string            `json:"failing,omitempty"`
+	Offline     *bool              `json:"offline,omitempty"`
+	Labels      *map[string]string `json:"labels,omitempty"`
+	Selected    *bool              `json:"selected,omitempty"`
+	Release     *int               `json:"release,omitempty"`
+	Approve     *Approval          `json:"approve,omitempty"`
+	Stop        *bool              `json:"stop,omitempty"`
 }
 
 // Approval is an approval by a person.
@@ -114,19 +133,31 @@ type Reply struct {
 	Conditions []Condition    `json:"conditions,omitempty"`
 	Completed  *int           `json:"completed,omitempty"`
 	Failed     *string        `json:"failed,omitempty"`
+	// Outcomes replaces Status, Completed and Failed where there are several applications.
+	Outcomes []Outcome `json:"outcomes,omitempty"`
 }
 
-// Deploy is an instruction to a target.
+// Outcome is what the product reports of one of several applications; exactly one of the last three is set.
+type Outcome struct {
+	Application int     `json:"application"`
+	Status      *string `json:"status,omitempty"`
+	Completed   *int    `json:"completed,omitempty"`
+	Failed      *string `json:"failed,omitempty"`
+}
+
+// Deploy is an instruction to a target, for one of several applications.
 type Deploy struct {
-	Target   int `json:"target"`
-	Revision int `json:"revision"`
+	Application int `json:"application,omitempty"`
+	Target      int `json:"target"`
+	Revision    int `json:"revision"`
 }
 
 // Seen is a target that the product sees as ready with this revision, or no longer sees as ready.
 type Seen struct {
-	Target   int  `json:"target"`
-	Revision int  `json:"revision"`
-	Ready    bool `json:"ready"`
+	Application int  `json:"application,omitempty"`
+	Target      int  `json:"target"`
+	Revision    int  `json:"revision"`
+	Ready       bool `json:"ready"`
 }
 
 // Condition is a condition of one of the product's objects.
@@ -137,6 +168,11 @@ type Condition struct {
 	Status    string        `json:"status"`
 	Reason    string        `json:"reason,omitempty"`
 	Message   string        `json:"message,omitempty"`
+}
+
+// Why asks why nothing of an application is deployed.
+type Why struct {
+	Application int `json:"application,omitempty"`
 }
 
 // Hold says why nothing is deployed.
@@ -160,7 +196,7 @@ type Failure struct {
 type Question struct {
 	Hello *Hello    `json:"hello,omitempty"`
 	Run   *Run      `json:"run,omitempty"`
-	Hold  *struct{} `json:"hold,omitempty"`
+	Hold  *Why      `json:"hold,omitempty"`
 	Bye   *struct{} `json:"bye,omitempty"`
 }
 

@@ -18,8 +18,8 @@ import (
 // is also how long the agent waits before it first watches a kind of resource.
 const settling = 5 * time.Second
 
-// agent is Fleet's agent of one cluster, modelled after its source: how it sees a BundleDeployment, and what it
-// reports.
+// agent is the work of a cluster's agent for one BundleDeployment, modelled after its source: how it sees the
+// BundleDeployment, and what it reports. cluster.go adds what the BundleDeployments of a cluster share.
 //
 // It sees a BundleDeployment one watch delay after the write. It reads the content, and the values if there are any,
 // with one request each; then the instruction has reached the cluster. The result of the apply is reported
@@ -33,6 +33,8 @@ const settling = 5 * time.Second
 // immediately when it is back; its clients' back-off is left out.
 type agent struct {
 	product *product
+	bundle  *bundle
+	cluster *cluster
 	target  int
 	key     string
 
@@ -42,11 +44,11 @@ type agent struct {
 	since   map[int]string
 	ready   bool
 	failing string
-	offline bool
 	missed  bool // the BundleDeployment changed while the agent was offline
 	owes    bool // a report became due while the agent was offline
-	watches time.Time
 	timer   bool
+	// Passes of the agent's two controllers, where several applications share them.
+	deploys, checks pass
 }
 
 func (a *agent) namespace() string {
@@ -54,7 +56,7 @@ func (a *agent) namespace() string {
 }
 
 func (a *agent) stored(w virtualapi.World) virtualapi.Object {
-	return w.Get(group, "bundledeployments", a.namespace(), a.product.input.bundle.Name)
+	return w.Get(group, "bundledeployments", a.namespace(), a.bundle.object.Name)
 }
 
 // revisionOf returns the revision of a deployment id, which begins with the content's id.
@@ -86,7 +88,7 @@ func (a *agent) sees(w virtualapi.World, change virtualapi.Change) {
 		field(change.Old, "metadata", "generation") == field(change.Object, "metadata", "generation") {
 		return
 	}
-	w.Later(*a.product.session.Hello.Latency.Watch, a.key, a.look)
+	w.Later(*a.product.session.Hello.Latency.Watch, a.key, a.wake)
 }
 
 // held says whether the agent is kept from deploying and from checking resources.
@@ -101,34 +103,39 @@ func held(object virtualapi.Object) bool {
 
 // look is one pass of the agent.
 func (a *agent) look(w virtualapi.World) {
-	if a.offline {
+	if a.cluster.offline {
 		a.missed = true
+		a.cluster.deployer.ends(w, &a.deploys)
 		return
 	}
 	object := a.stored(w)
 	if object == nil {
+		defer a.cluster.deployer.ends(w, &a.deploys)
 		if a.told != "" {
 			a.told, a.applied, a.ready, a.failing, a.sight = "", "", false, "", ""
-			a.product.deploy(a.target, 0)
+			a.product.deploy(a, 0)
 		}
 		return
 	}
 	id := textOf(object, "spec", "deploymentID")
 	if held(object) || id == "" {
+		a.cluster.deployer.ends(w, &a.deploys)
 		return
 	}
 	if id == a.told {
-		if id == a.applied {
+		if id == a.applied || a.failing != "" && a.cluster.isShared() {
 			w.Later(*a.product.session.Hello.Latency.Request, a.key, a.report)
+		} else {
+			a.cluster.deployer.ends(w, &a.deploys)
 		}
 		return
 	}
 	a.told = id
-	requests := 1
+	takes := a.cluster.contents.waits() + *a.product.session.Hello.Latency.Request
 	if textOf(object, "spec", "valuesHash") != "" {
-		requests = 2
+		takes += a.cluster.values.waits() + *a.product.session.Hello.Latency.Request
 	}
-	w.Later(time.Duration(requests)**a.product.session.Hello.Latency.Request, a.key, func(w virtualapi.World) {
+	w.Later(takes, a.key, func(w virtualapi.World) {
 		if a.told != id {
 			return
 		}
@@ -138,7 +145,7 @@ func (a *agent) look(w virtualapi.World) {
 		}
 		a.since[revision] = id
 		if a.product.started {
-			a.product.deploy(a.target, revision)
+			a.product.deploy(a, revision)
 			return
 		}
 		// Before time 0 everything is ready immediately.
@@ -149,30 +156,36 @@ func (a *agent) look(w virtualapi.World) {
 	})
 }
 
-func (p *product) deploy(target, revision int) { p.session.Deploy(target, revision) }
+func (p *product) deploy(a *agent, revision int) {
+	p.session.Deploy(a.bundle.number, a.target, revision)
+}
 
-// news handles news of the cluster: the effect is an agent's request that runs now.
-func (a *agent) news(w virtualapi.World, news cosim.News) {
-	if news.Offline != nil && *news.Offline != a.offline {
-		a.offline = *news.Offline
-		if !a.offline && a.missed {
-			a.missed = false
-			a.look(w)
-		}
-		if !a.offline && a.owes {
-			a.owes = false
+// returns handles the end of an outage.
+func (a *agent) returns(w virtualapi.World) {
+	if a.missed {
+		a.missed = false
+		a.wake(w)
+	}
+	if a.owes {
+		a.owes = false
+		if a.cluster.isShared() {
+			a.wake(w)
+		} else {
 			a.report(w)
 		}
 	}
+}
+
+// news handles news of the cluster: the effect is an agent's request that runs now.
+func (a *agent) news(w virtualapi.World, news cosim.News) {
 	changed, applied := false, false
 	if news.Applied != nil {
 		if id := a.since[*news.Applied]; id != "" && id != a.applied {
-			if a.applied == "" {
-				a.watches = time.Now().Add(settling)
-				w.Later(settling, a.key, a.event)
-			}
+			a.cluster.watch(w, a)
 			a.applied, a.ready, a.failing = id, false, ""
 			changed, applied = true, true
+		} else if a.deploys.running && id != "" && id == a.told {
+			applied = true // the cluster runs it since before an apply that failed
 		}
 	}
 	if news.Ready != nil && *news.Ready != a.ready && (news.Applied == nil || a.since[*news.Applied] == a.applied) {
@@ -193,27 +206,48 @@ func (a *agent) news(w virtualapi.World, news cosim.News) {
 
 // event handles an event of a resource: the agent evaluates when the events have settled.
 func (a *agent) event(w virtualapi.World) {
-	if a.timer || time.Now().Before(a.watches) {
+	if a.timer || time.Now().Before(a.cluster.watches) {
 		return
 	}
 	a.timer = true
 	w.Later(settling, a.key, func(w virtualapi.World) {
 		a.timer = false
-		if object := a.stored(w); object != nil && !held(object) {
+		if a.cluster.isShared() {
+			a.cluster.drift.add(w, &a.checks)
+		} else if object := a.stored(w); object != nil && !held(object) {
 			a.report(w)
 		}
 	})
 }
 
-// report writes the status if it has changed.
-func (a *agent) report(w virtualapi.World) {
-	if a.offline {
+// report ends a pass: it writes the status if it has changed.
+func (a *agent) report(w virtualapi.World) { a.send(w, a.cluster.deployer, &a.deploys) }
+
+// send writes the status if it has changed, at the end of a controller's pass.
+func (a *agent) send(w virtualapi.World, of *workers, pass *pass) {
+	if a.cluster.offline {
 		a.owes = true
+		of.ends(w, pass)
 		return
 	}
+	status := a.changed(w)
+	if status == nil {
+		of.ends(w, pass)
+		return
+	}
+	wait := a.cluster.statuses.waits()
+	if wait == 0 {
+		a.write(w, status, of, pass)
+		return
+	}
+	w.Later(wait, a.key, func(w virtualapi.World) { a.write(w, status, of, pass) })
+}
+
+// changed returns the status as the agent knows it, or nil if that is stored already.
+func (a *agent) changed(w virtualapi.World) *fleet.BundleDeploymentStatus {
 	object := a.stored(w)
 	if object == nil || a.told == "" {
-		return
+		return nil
 	}
 	var status fleet.BundleDeploymentStatus
 	raw, err := json.Marshal(object["status"])
@@ -229,13 +263,31 @@ func (a *agent) report(w virtualapi.World) {
 		must(json.Unmarshal(raw, &before))
 	}
 	if same, err := json.Marshal(before); err == nil && string(same) == string(after) {
+		return nil
+	}
+	return &status
+}
+
+// write carries out the request that a pass ends with.
+func (a *agent) write(w virtualapi.World, status *fleet.BundleDeploymentStatus, of *workers, pass *pass) {
+	defer of.ends(w, pass)
+	if a.cluster.offline {
+		a.owes = true
 		return
 	}
-	must(w.Update(group, "bundledeployments", a.namespace(), a.product.input.bundle.Name, true,
+	if a.stored(w) == nil {
+		return
+	}
+	must(w.Update(group, "bundledeployments", a.namespace(), a.bundle.object.Name, true,
 		func(o virtualapi.Object) { o["status"] = status }))
 	if session := a.product.session; session.Hello.Seen {
 		revision, ready := a.revision(), status.Ready && a.applied == a.told
-		w.Later(*session.Hello.Latency.Watch, a.key, func(virtualapi.World) { session.Seen(a.target, revision, ready) })
+		w.Later(*session.Hello.Latency.Watch, a.key, func(virtualapi.World) {
+			session.Seen(a.bundle.number, a.target, revision, ready)
+		})
+	}
+	if a.cluster.isShared() {
+		w.Later(*a.product.session.Hello.Latency.Watch, a.key, a.wake)
 	}
 }
 
@@ -248,7 +300,7 @@ func (a *agent) fill(status *fleet.BundleDeploymentStatus, deployed string) {
 		}
 		return
 	}
-	name := a.product.input.bundle.Name
+	name := a.bundle.object.Name
 	status.AppliedDeploymentID, status.Release = a.applied, "default/"+name+":1"
 	condition.Cond(fleet.BundleDeploymentConditionInstalled).SetError(status, "", nil)
 	deploy.SetError(status, "", nil)

@@ -119,3 +119,67 @@ func TestTheSameInputGivesTheSameBytes(t *testing.T) {
 		t.Fatalf("%s\n%s", first, again)
 	}
 }
+
+// several returns the first message for a number of bundles that are new to a number of clusters.
+func several(bundles, clusters int, settings map[string]string) string {
+	h := cosim.Hello{Protocol: 1, Settings: settings}
+	for i := range clusters {
+		h.Targets = append(h.Targets, cosim.Target{Name: fmt.Sprintf("c%02d", i)})
+	}
+	for i := range bundles {
+		h.Applications = append(h.Applications, cosim.Application{
+			Name: fmt.Sprintf("app-%02d", i), Release: cosim.Release{Revision: 1},
+		})
+	}
+	line, _ := json.Marshal(cosim.Question{Hello: &h})
+	return string(line)
+}
+
+// deployed lists the instructions of answers: application, target, and the second of its time.
+func deployed(answers []cosim.Answer) []string {
+	var list []string
+	for _, answer := range answers {
+		for _, deploy := range answer.Deploy {
+			list = append(list, fmt.Sprintf("%d/%d at %.1f s", deploy.Application, deploy.Target, answer.Now.Seconds()))
+		}
+	}
+	return list
+}
+
+func TestAnAgentReadsTenContentsAtOnceAndThenFiveASecond(t *testing.T) {
+	answers, _ := talk(t, append(append([]string{several(13, 1, nil)}, until(20, 14)...), bye)...)
+	got := deployed(answers)
+	want := []string{"at 0.2 s", "at 0.4 s", "at 0.6 s"}
+	// The first ten are instructed as soon as the hub has told the agent, within 0.1 s.
+	if len(got) != 13 || !strings.Contains(got[9], "at 0.1 s") && !strings.Contains(got[9], "at 0.0 s") {
+		t.Fatal(got)
+	}
+	first := got[9]
+	for i, line := range got[10:] {
+		if strings.HasSuffix(line, first[strings.Index(first, "at"):]) {
+			t.Errorf("%s comes at once; want about %s", line, want[i])
+		}
+	}
+	open, _ := talk(t, append(append([]string{several(13, 1, map[string]string{"agent.clientQps": "0"})}, until(20, 14)...), bye)...)
+	for _, line := range deployed(open) {
+		if !strings.Contains(line, "at 0.0 s") && !strings.Contains(line, "at 0.1 s") {
+			t.Errorf("%s without a limit", line)
+		}
+	}
+}
+
+func TestAnAgentWithOneWorkerAppliesOneAfterTheOther(t *testing.T) {
+	one := map[string]string{"agent.BUNDLEDEPLOYMENT_RECONCILER_WORKERS": "1"}
+	news := func(application int) string {
+		return fmt.Sprintf(`{"run": {"until": 30000000000, "news": [{"application": %d, "target": 0, "applied": 1}]}}`, application)
+	}
+	lines := append([]string{several(2, 1, one)}, until(10, 2)...)
+	answers, _ := talk(t, append(lines, bye)...)
+	if got := deployed(answers); len(got) != 1 || !strings.HasPrefix(got[0], "0/0") {
+		t.Fatal(got)
+	}
+	answers, _ = talk(t, append(append(lines, news(0)), bye)...)
+	if got := deployed(answers); len(got) != 2 || got[1] != "1/0 at 10.0 s" {
+		t.Fatal(got)
+	}
+}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"fleetsim/controllers/cosim"
 
 	fleet "github.com/rancher/fleet/pkg/apis/fleet.cattle.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +23,9 @@ type input struct {
 
 func intOrString(number int) intstr.IntOrString { return intstr.FromInt32(int32(number)) }
 
-// read parses the strategy's files. A document without a kind is a fleet.yaml.
-func read(files map[string]string, name string) (input, error) {
+// read parses the strategy's files. A document without a kind is a fleet.yaml. The clusters are where the bundle goes
+// unless the files say so.
+func read(files map[string]string, name string, clusters []fleet.GitTarget) (input, error) {
 	in := input{bundle: &fleet.Bundle{}}
 	var repo *fleet.GitRepo
 	var custom []fleet.BundleTarget
@@ -74,7 +78,6 @@ func read(files map[string]string, name string) (input, error) {
 	if repo != nil {
 		in.bundle.Spec.Paused = in.bundle.Spec.Paused || repo.Spec.Paused
 	}
-	everything := []fleet.GitTarget{{Name: "default", ClusterSelector: &metav1.LabelSelector{}}}
 	switch {
 	case whole && len(in.bundle.Spec.Targets) > 0:
 	case overrides != nil:
@@ -82,9 +85,27 @@ func read(files map[string]string, name string) (input, error) {
 	case repo != nil && len(repo.Spec.Targets) > 0:
 		in.targets(custom, repo.Spec.Targets)
 	default:
-		in.targets(custom, everything)
+		in.targets(custom, clusters)
 	}
 	return in, nil
+}
+
+// clustersOf returns where an application's bundle goes: to the clusters of its list, of its selector, or to all.
+func clustersOf(application cosim.Application, targets []cosim.Target) ([]fleet.GitTarget, error) {
+	if application.Listed {
+		var list []fleet.GitTarget
+		for _, cluster := range application.Clusters {
+			list = append(list, fleet.GitTarget{Name: targets[cluster].Name, ClusterName: targets[cluster].Name})
+		}
+		return list, nil
+	}
+	selector := &metav1.LabelSelector{}
+	if application.Selector != nil {
+		if err := json.Unmarshal(application.Selector, selector); err != nil {
+			return nil, err
+		}
+	}
+	return []fleet.GitTarget{{Name: "default", ClusterSelector: selector}}, nil
 }
 
 // targets joins the targets of fleet.yaml and GitRepo as `fleet apply` does: customizations first, then targets, which

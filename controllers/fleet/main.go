@@ -46,36 +46,43 @@ func main() {
 	}
 }
 
-// product is one bundle with its clusters.
+// product is Fleet with the bundles and clusters of a run.
 type product struct {
 	session *cosim.Session
 	api     *virtualapi.Server
 	passes  *passes
-	input   input
+	groups  []*fleet.ClusterGroup
 
-	agents []*agent
-	places map[string]int // namespace of a cluster -> target
-	// revisions maps manifest ids to revisions of the content.
+	bundles  []*bundle // by application
+	clusters []*cluster
+	places   map[string]int // namespace of a cluster -> target
+	// revisions maps manifest ids to revisions of the content. Contents of two bundles differ.
 	revisions map[string]int
-	wanted    string // id of the manifest that is to be rolled out
 	started   bool
-	seen      map[string]string // reported conditions
-	completed int               // the last revision reported complete
+}
+
+// bundle is the bundle of one application.
+type bundle struct {
+	product     *product
+	number      int
+	application cosim.Application
+	object      *fleet.Bundle     // as its owner wrote it, without a revision
+	wanted      string            // id of the manifest that is to be rolled out
+	seen        map[string]string // reported conditions
+	completed   int               // the last revision reported complete
 }
 
 // Start lets the controllers install the revisions that the targets run, and then starts the run.
 func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
 	p.session = s
-	p.places, p.revisions, p.seen = map[string]int{}, map[string]int{}, map[string]string{}
-	var err error
-	if p.input, err = read(s.Hello.Files, s.Hello.Release.Name); err != nil {
+	p.places, p.revisions = map[string]int{}, map[string]int{}
+	if err := p.read(); err != nil {
 		return cosim.Ready{}, err
 	}
 	p.api = virtualapi.New(virtualapi.Options{Latency: s.APILatency(), Resources: resources()})
 	s.API = p.api
-	for i, target := range s.Hello.Targets {
-		p.agents = append(p.agents, &agent{product: p, target: i, key: fmt.Sprintf("agent %06d", i)})
-		p.places[namespaceOf(target.Name)] = i
+	if err := p.addClusters(); err != nil {
+		return cosim.Ready{}, err
 	}
 	p.api.Observe(p.observe)
 	p.passes = &passes{}
@@ -84,17 +91,13 @@ func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
 	}
 	// Informers deliver the objects of their first list in any order, so clusters are added after they have started.
 	p.settle()
-	groups, err := p.groups()
-	if err != nil {
-		return cosim.Ready{}, err
-	}
 	p.api.Later(0, "clusters", func(w virtualapi.World) {
 		for i, target := range s.Hello.Targets {
 			if *target.Registered {
 				p.register(w, i)
 			}
 		}
-		for _, clusters := range groups {
+		for _, clusters := range p.groups {
 			must(w.Create(group, "clustergroups", clusters))
 		}
 	})
@@ -104,10 +107,13 @@ func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
 	}
 	p.strangers()
 	for i, target := range s.Hello.Targets {
-		p.agents[i].offline = target.Offline
+		p.clusters[i].offline = target.Offline
 	}
 	p.started = true
-	p.api.Later(0, "release", func(w virtualapi.World) { p.publish(w, s.Hello.Release.Revision) })
+	for _, b := range p.bundles {
+		release := b.application.Release
+		p.api.Later(release.At, "release", func(w virtualapi.World) { b.publish(w, release.Revision) })
+	}
 	return cosim.Ready{Name: "rancher-fleet", Version: version, Lookahead: *s.Hello.Latency.Request}, nil
 }
 
@@ -117,9 +123,22 @@ func must(err error) {
 	}
 }
 
-// groups returns the groups of the files and of the experiment.
-func (p *product) groups() ([]*fleet.ClusterGroup, error) {
-	groups := p.input.groups
+// read reads the applications' files, and the groups of the experiment.
+func (p *product) read() error {
+	for i, application := range p.session.Applications {
+		clusters, err := clustersOf(application, p.session.Hello.Targets)
+		if err != nil {
+			return err
+		}
+		in, err := read(application.Files, application.Name, clusters)
+		if err != nil {
+			return err
+		}
+		p.groups = append(p.groups, in.groups...)
+		p.bundles = append(p.bundles, &bundle{
+			product: p, number: i, application: application, object: in.bundle, seen: map[string]string{},
+		})
+	}
 	for _, given := range p.session.Hello.ClusterGroups {
 		clusters := &fleet.ClusterGroup{ObjectMeta: metav1.ObjectMeta{
 			Name: given.Name, Namespace: workspace, Labels: given.Labels,
@@ -127,12 +146,12 @@ func (p *product) groups() ([]*fleet.ClusterGroup, error) {
 		if given.Selector != nil {
 			clusters.Spec.Selector = &metav1.LabelSelector{}
 			if err := json.Unmarshal(given.Selector, clusters.Spec.Selector); err != nil {
-				return nil, fmt.Errorf("clusterGroups: %s: %w", given.Name, err)
+				return fmt.Errorf("clusterGroups: %s: %w", given.Name, err)
 			}
 		}
-		groups = append(groups, clusters)
+		p.groups = append(p.groups, clusters)
 	}
-	return groups, nil
+	return nil
 }
 
 // settle lets time pass until the controllers have been idle for a while.
@@ -143,47 +162,73 @@ func (p *product) settle() {
 	}
 }
 
-// install rolls out the revisions that the targets run at time 0. All targets of a revision get it immediately,
-// whatever the strategy: partitions that name them keep the others unchanged.
+// installed returns the revision of an application that a target runs at time 0.
+func (b *bundle) installed(target cosim.Target) int {
+	if b.product.session.Several() {
+		return b.application.Release.Installed
+	}
+	return *target.Revision
+}
+
+// install rolls out the revisions that the targets run at time 0.
 func (p *product) install() error {
 	targets := p.session.Hello.Targets
-	newest, mixed := 0, false
-	for _, target := range targets {
-		mixed = mixed || *target.Revision != *targets[0].Revision
-		newest = max(newest, *target.Revision)
+	newest := 0
+	for _, b := range p.bundles {
+		for _, target := range targets {
+			newest = max(newest, b.installed(target))
+		}
 	}
 	for revision := 1; revision <= newest; revision++ {
-		// Only the targets of this revision get it.
-		everything, all := len(targets), intOrString(0)
-		strategy := &fleet.RolloutStrategy{MaxNew: &everything, AutoPartitionSize: &all}
-		named := 0
-		for _, target := range targets {
-			if *target.Revision == revision && *target.Registered {
-				named++
-				if mixed {
-					strategy.Partitions = append(strategy.Partitions, fleet.Partition{ClusterName: target.Name})
-				}
-			}
+		wrote := false
+		for _, b := range p.bundles {
+			wrote = b.install(revision) || wrote
 		}
-		if named == 0 {
-			continue
+		if wrote {
+			p.settle()
 		}
-		many := intOrString(len(targets))
-		strategy.MaxUnavailablePartitions = &many
-		p.api.Later(0, "install", func(w virtualapi.World) {
-			bundle := p.input.bundle.DeepCopy()
-			bundle.Spec.Paused, bundle.Spec.RolloutStrategy = false, strategy
-			p.write(w, bundle, revision)
-		})
-		p.settle()
 	}
-	for i, target := range targets {
-		if a := p.agents[i]; *target.Registered && a.revision() != *target.Revision {
-			return fmt.Errorf("%s runs revision %d after the warm-up and not %d: the bundle's targets must select it",
-				target.Name, a.revision(), *target.Revision)
+	for _, b := range p.bundles {
+		for _, cluster := range b.application.Clusters {
+			target, a := targets[cluster], p.clusters[cluster].agents[b.number]
+			if *target.Registered && a.revision() != b.installed(target) {
+				return fmt.Errorf("%s runs revision %d of %s after the warm-up and not %d: the bundle's targets must select it",
+					target.Name, a.revision(), b.object.Name, b.installed(target))
+			}
 		}
 	}
 	return nil
+}
+
+// install gives a revision to the targets that run it at time 0, if there are any: all immediately, whatever the
+// strategy. Partitions that name them keep the others unchanged.
+func (b *bundle) install(revision int) bool {
+	targets := b.product.session.Hello.Targets
+	everything, all := len(targets), intOrString(0)
+	strategy := &fleet.RolloutStrategy{MaxNew: &everything, AutoPartitionSize: &all}
+	named, mixed := 0, false
+	for _, target := range targets {
+		mixed = mixed || b.installed(target) != b.installed(targets[0])
+	}
+	for _, target := range targets {
+		if b.installed(target) == revision && *target.Registered {
+			named++
+			if mixed {
+				strategy.Partitions = append(strategy.Partitions, fleet.Partition{ClusterName: target.Name})
+			}
+		}
+	}
+	if named == 0 {
+		return false
+	}
+	many := intOrString(len(targets))
+	strategy.MaxUnavailablePartitions = &many
+	b.product.api.Later(0, "install", func(w virtualapi.World) {
+		object := b.object.DeepCopy()
+		object.Spec.Paused, object.Spec.RolloutStrategy = false, strategy
+		b.write(w, object, revision)
+	})
+	return true
 }
 
 // strangers adds clusters that people have paused and clusters whose agents never registered. They do not take part in
@@ -206,24 +251,24 @@ func (p *product) strangers() {
 }
 
 // publish makes a revision the bundle's content.
-func (p *product) publish(w virtualapi.World, revision int) {
-	p.write(w, p.input.bundle.DeepCopy(), revision)
+func (b *bundle) publish(w virtualapi.World, revision int) {
+	b.write(w, b.object.DeepCopy(), revision)
 }
 
 // write creates or changes the bundle.
-func (p *product) write(w virtualapi.World, bundle *fleet.Bundle, revision int) {
-	bundle.Spec.Resources = []fleet.BundleResource{{Name: "app.yaml", Content: fmt.Sprintf(
+func (b *bundle) write(w virtualapi.World, object *fleet.Bundle, revision int) {
+	object.Spec.Resources = []fleet.BundleResource{{Name: "app.yaml", Content: fmt.Sprintf(
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q},"spec":{"template":{"spec":{"containers":`+
-			`[{"name":"app","image":"app:%d"}]}}}}`, p.session.Hello.Release.Name, revision)}}
-	id, err := manifest.FromBundle(bundle).ID()
+			`[{"name":"app","image":"app:%d"}]}}}}`, b.application.Name, revision)}}
+	id, err := manifest.FromBundle(object).ID()
 	must(err)
-	p.revisions[id], p.wanted = revision, id
-	p.completed = 0
-	if w.Get(group, "bundles", workspace, bundle.Name) == nil {
-		must(w.Create(group, "bundles", bundle))
+	b.product.revisions[id], b.wanted = revision, id
+	b.completed = 0
+	if w.Get(group, "bundles", workspace, object.Name) == nil {
+		must(w.Create(group, "bundles", object))
 		return
 	}
-	must(w.Update(group, "bundles", workspace, bundle.Name, false, func(o virtualapi.Object) { o["spec"] = bundle.Spec }))
+	must(w.Update(group, "bundles", workspace, object.Name, false, func(o virtualapi.Object) { o["spec"] = object.Spec }))
 }
 
 // namespaceOf returns the namespace of a cluster's BundleDeployments.
@@ -256,17 +301,21 @@ func (p *product) register(w virtualapi.World, target int) {
 
 // News handles an event of the world.
 func (p *product) News(news cosim.News, delay time.Duration) error {
+	b := p.bundles[0]
+	if news.Application != nil {
+		b = p.bundles[*news.Application]
+	}
 	switch {
 	case news.Target != nil:
-		a := p.agents[*news.Target]
+		a := p.clusters[*news.Target].agents[b.number]
 		p.api.Later(delay, a.key, func(w virtualapi.World) { p.about(w, a, news) })
 	case news.Release != nil:
-		p.api.Later(delay, "release", func(w virtualapi.World) { p.publish(w, *news.Release) })
+		p.api.Later(delay, "release", func(w virtualapi.World) { b.publish(w, *news.Release) })
 	case news.Stop != nil:
 		// A person pauses the bundle; later releases keep the pause.
 		p.api.Later(delay, "stop", func(w virtualapi.World) {
-			p.input.bundle.Spec.Paused = *news.Stop
-			must(w.Update(group, "bundles", workspace, p.input.bundle.Name, false, func(o virtualapi.Object) {
+			b.object.Spec.Paused = *news.Stop
+			must(w.Update(group, "bundles", workspace, b.object.Name, false, func(o virtualapi.Object) {
 				spec := o["spec"].(virtualapi.Object)
 				spec["paused"] = *news.Stop
 				if !*news.Stop {
@@ -278,9 +327,12 @@ func (p *product) News(news cosim.News, delay time.Duration) error {
 	return nil
 }
 
-// about handles news about a target.
+// about handles news about a target: of one application, or of the cluster as a whole.
 func (p *product) about(w virtualapi.World, a *agent, news cosim.News) {
 	name := p.session.Hello.Targets[a.target].Name
+	if news.Offline != nil {
+		a.cluster.reach(w, !*news.Offline)
+	}
 	a.news(w, news)
 	present := w.Get(group, "clusters", workspace, name) != nil
 	if news.Labels != nil {

@@ -14,34 +14,48 @@ import (
 func (p *product) observe(w virtualapi.World, change virtualapi.Change) {
 	switch change.Resource.Plural {
 	case "bundledeployments":
-		if place, ok := p.places[textOf(change.Object, "metadata", "namespace")]; ok {
-			p.agents[place].sees(w, change)
+		place, ok := p.places[textOf(change.Object, "metadata", "namespace")]
+		if b := p.named(textOf(change.Object, "metadata", "name")); ok && b != nil {
+			p.clusters[place].agents[b.number].sees(w, change)
 		}
 	case "namespaces":
 		// Kubernetes deletes the objects in a deleted namespace.
 		place, ok := p.places[textOf(change.Object, "metadata", "name")]
-		if name := p.input.bundle.Name; ok && change.Type == "DELETED" {
-			w.Later(0, p.agents[place].key, func(w virtualapi.World) {
-				if p.agents[place].stored(w) != nil {
-					must(w.Delete(group, "bundledeployments", p.agents[place].namespace(), name))
-				}
-			})
+		if ok && change.Type == "DELETED" {
+			for _, a := range p.clusters[place].agents {
+				w.Later(0, a.key, func(w virtualapi.World) {
+					if a.stored(w) != nil {
+						must(w.Delete(group, "bundledeployments", a.namespace(), a.bundle.object.Name))
+					}
+				})
+			}
 		}
 	case "bundles":
 		if p.started && change.Type == "MODIFIED" && change.Client != "" {
-			p.tell(change.Object)
+			p.named(textOf(change.Object, "metadata", "name")).tell(change.Object)
 		}
 	}
 }
 
+// named finds a bundle.
+func (p *product) named(name string) *bundle {
+	for _, b := range p.bundles {
+		if b.object.Name == name {
+			return b
+		}
+	}
+	return nil
+}
+
 // tell reports the bundle's status: its Ready condition, and the fields that Rancher shows.
-func (p *product) tell(object virtualapi.Object) {
-	bundle := p.decode(object)
+func (b *bundle) tell(object virtualapi.Object) {
+	session := b.product.session
+	bundle := decode(object)
 	note := func(name, status, reason, message string) {
 		value := fmt.Sprint(status, "\x00", reason, "\x00", message)
-		if p.seen[name] != value {
-			p.seen[name] = value
-			p.session.Condition(cosim.Condition{
+		if b.seen[name] != value {
+			b.seen[name] = value
+			session.Condition(cosim.Condition{
 				Object: "Bundle/" + bundle.Name, Condition: name, Status: status, Reason: reason, Message: message,
 			})
 		}
@@ -63,16 +77,16 @@ func (p *product) tell(object virtualapi.Object) {
 	if message != "" {
 		line += ": " + message
 	}
-	p.session.Status(line)
-	revision := p.revisions[p.wanted]
+	session.Status(b.number, line)
+	revision := b.product.revisions[b.wanted]
 	if ready && status.ObservedGeneration == bundle.Generation && status.Summary.DesiredReady > 0 &&
-		p.completed != revision {
-		p.completed = revision
-		p.session.Completed(revision)
+		b.completed != revision {
+		b.completed = revision
+		session.Completed(b.number, revision)
 	}
 }
 
-func (p *product) decode(object virtualapi.Object) *fleet.Bundle {
+func decode(object virtualapi.Object) *fleet.Bundle {
 	bundle := &fleet.Bundle{}
 	raw, err := json.Marshal(object)
 	must(err)
@@ -81,13 +95,14 @@ func (p *product) decode(object virtualapi.Object) *fleet.Bundle {
 }
 
 // Hold explains by the bundle's status, since Fleet itself names no rule. It includes the Ready condition.
-func (p *product) Hold() (hold cosim.Hold) {
+func (p *product) Hold(application int) (hold cosim.Hold) {
+	b := p.bundles[application]
 	p.api.Do(func(w virtualapi.World) {
-		object := w.Get(group, "bundles", workspace, p.input.bundle.Name)
+		object := w.Get(group, "bundles", workspace, b.object.Name)
 		if object == nil {
 			return
 		}
-		bundle := p.decode(object)
+		bundle := decode(object)
 		message := ""
 		for _, c := range bundle.Status.Conditions {
 			if c.Type == string(fleet.Ready) && c.Status != "True" {
@@ -98,7 +113,7 @@ func (p *product) Hold() (hold cosim.Hold) {
 				}
 			}
 		}
-		waiting, missing := p.waiting(w)
+		waiting, missing := b.waiting(w)
 		switch {
 		case waiting+missing > 0:
 			hold = p.rule(bundle, waiting, missing)
@@ -114,13 +129,14 @@ func (p *product) Hold() (hold cosim.Hold) {
 }
 
 // waiting counts the clusters whose BundleDeployment has other content, and the clusters without a BundleDeployment.
-func (p *product) waiting(w virtualapi.World) (waiting, missing int) {
-	revision := p.revisions[p.wanted]
-	for i, target := range p.session.Hello.Targets {
-		if w.Get(group, "clusters", workspace, target.Name) == nil {
+func (b *bundle) waiting(w virtualapi.World) (waiting, missing int) {
+	p := b.product
+	revision := p.revisions[b.wanted]
+	for _, cluster := range b.application.Clusters {
+		if w.Get(group, "clusters", workspace, p.session.Hello.Targets[cluster].Name) == nil {
 			continue
 		}
-		if object := p.agents[i].stored(w); object == nil {
+		if object := p.clusters[cluster].agents[b.number].stored(w); object == nil {
 			missing++
 		} else if p.revisionOf(textOf(object, "spec", "deploymentID")) != revision {
 			waiting++

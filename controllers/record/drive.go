@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"fleetsim/controllers/cosim"
@@ -25,12 +26,42 @@ type Case struct {
 }
 
 // A Fleet defines the news that follows an instruction to deploy a revision: applied after Apply, then ready after
-// Ready, unless a target is an exception. A later instruction to the same target cancels pending news.
+// Ready, unless a target is an exception. A later instruction to the same application on the same target cancels
+// pending news.
 type Fleet struct {
 	Apply Duration `json:"apply"`
 	Ready Duration `json:"ready"`
 	// Targets lists the exceptions, by number.
 	Targets map[int]Exception `json:"targets,omitempty"`
+	// Applications lists applications that behave differently, by number. What one of them says of a target goes before
+	// what it says of all, and both before Targets.
+	Applications map[int]Behaviour `json:"applications,omitempty"`
+}
+
+// A Behaviour is an application that behaves differently from the fleet.
+type Behaviour struct {
+	Exception
+	Apply   *Duration         `json:"apply,omitempty"`
+	Targets map[int]Exception `json:"targets,omitempty"`
+}
+
+// after returns how long a revision of an application takes on a target to be applied and, from then on, to be ready;
+// ready is nil if it never is.
+func (f Fleet) after(deploy cosim.Deploy) (apply Duration, ready *Duration) {
+	own := f.Applications[deploy.Application]
+	apply, ready = f.Apply, &f.Ready
+	if own.Apply != nil {
+		apply = *own.Apply
+	}
+	for _, exception := range []Exception{f.Targets[deploy.Target], own.Exception, own.Targets[deploy.Target]} {
+		if slices.Contains(exception.Fails, deploy.Revision) {
+			return apply, nil
+		}
+		if exception.Ready != nil {
+			ready = exception.Ready
+		}
+	}
+	return apply, ready
 }
 
 // An Exception is a target that behaves differently.
@@ -44,18 +75,29 @@ type Exception struct {
 type Recording struct {
 	Case
 	Product cosim.Ready `json:"product"`
-	// Deploy lists instructions: time, target, revision.
-	Deploy [][3]int64 `json:"deploy"`
-	// Status lists changes of the product's line: time, text.
+	// Deploy lists instructions: time, target, revision; with several applications time, application, target, revision.
+	Deploy [][]int64 `json:"deploy"`
+	// Status lists changes of the product's line: time, text. It is left out with several applications.
 	Status     []Line            `json:"status,omitempty"`
 	Conditions []cosim.Condition `json:"conditions,omitempty"`
 	Completed  [][2]int64        `json:"completed,omitempty"` // time, revision
 	Failed     []Line            `json:"failed,omitempty"`
-	// End is the last status or hold.
+	// Applications is what became of each of several applications. Completed, Failed and Hold are empty then.
+	Applications []Outcome `json:"applications,omitempty"`
+	// End is the last status or hold. With several applications it is running if one of them runs, and otherwise failed
+	// if one has failed.
 	End   string     `json:"end"`
 	Hold  cosim.Hold `json:"hold"`
 	Now   Duration   `json:"now"`
 	Total cosim.Bye  `json:"total"`
+}
+
+// An Outcome is what became of one of several applications.
+type Outcome struct {
+	Completed [][2]int64 `json:"completed,omitempty"` // time, revision
+	Failed    []Line     `json:"failed,omitempty"`
+	End       string     `json:"end"`
+	Hold      cosim.Hold `json:"hold,omitzero"`
 }
 
 // A Line is a text at a time; in JSON a list of both.
@@ -94,14 +136,26 @@ type driver struct {
 	recording *Recording
 	agenda    agenda
 	order     int
-	latest    map[int]int // target -> its last instruction's number
+	latest    map[place]int // the number of the last instruction
 	over      bool
+}
+
+// place is an application on a target.
+type place struct{ application, target int }
+
+// of returns the place that news of a target speak of.
+func of(news cosim.News) place {
+	if news.Application == nil {
+		return place{0, *news.Target}
+	}
+	return place{*news.Application, *news.Target}
 }
 
 // drive runs the controllers until the rollout has ended.
 func drive(to controllers, c Case) (*Recording, error) {
-	d := &driver{recording: &Recording{Case: c, Deploy: [][3]int64{}}, latest: map[int]int{}}
+	d := &driver{recording: &Recording{Case: c, Deploy: [][]int64{}}, latest: map[place]int{}}
 	r := d.recording
+	r.Applications = make([]Outcome, len(c.Hello.Applications))
 	answer, err := to.ask(cosim.Question{Hello: &c.Hello})
 	if err != nil {
 		return r, err
@@ -119,7 +173,7 @@ func drive(to controllers, c Case) (*Recording, error) {
 		run := cosim.Run{Until: c.Until}
 		for len(d.agenda) > 0 && d.agenda[0].at <= r.Now {
 			item := heap.Pop(&d.agenda).(due)
-			if item.deployment == 0 || d.latest[*item.news.Target] == item.deployment {
+			if item.deployment == 0 || d.latest[of(item.news)] == item.deployment {
 				run.News = append(run.News, item.news)
 			}
 		}
@@ -134,11 +188,8 @@ func drive(to controllers, c Case) (*Recording, error) {
 		}
 		d.take(answer.Reply)
 	}
-	if answer, err = to.ask(cosim.Question{Hold: &struct{}{}}); err != nil {
+	if err := d.holds(to); err != nil {
 		return r, err
-	}
-	if answer.Hold != nil {
-		r.Hold = *answer.Hold
 	}
 	if answer, err = to.ask(cosim.Question{Bye: &struct{}{}}); err != nil {
 		return r, err
@@ -147,6 +198,28 @@ func drive(to controllers, c Case) (*Recording, error) {
 		r.Total = *answer.Bye
 	}
 	return r, nil
+}
+
+// holds asks what holds each application that has not completed, or the only one.
+func (d *driver) holds(to controllers) error {
+	r := d.recording
+	for application := range max(1, len(r.Applications)) {
+		if r.hasSeveral() && r.Applications[application].End == "completed" {
+			continue
+		}
+		answer, err := to.ask(cosim.Question{Hold: &cosim.Why{Application: application}})
+		if err != nil {
+			return err
+		}
+		switch {
+		case answer.Hold == nil:
+		case r.hasSeveral():
+			r.Applications[application].Hold = *answer.Hold
+		default:
+			r.Hold = *answer.Hold
+		}
+	}
+	return nil
 }
 
 func (d *driver) plan(at time.Duration, news cosim.News, deployment int) {
@@ -159,13 +232,21 @@ func (d *driver) take(reply cosim.Reply) {
 	r := d.recording
 	r.Now = reply.Now
 	for _, deploy := range reply.Deploy {
-		r.Deploy = append(r.Deploy, [3]int64{int64(reply.Now), int64(deploy.Target), int64(deploy.Revision)})
+		line := []int64{int64(reply.Now), int64(deploy.Target), int64(deploy.Revision)}
+		if r.hasSeveral() {
+			line = slices.Insert(line, 1, int64(deploy.Application))
+		}
+		r.Deploy = append(r.Deploy, line)
 		d.deployed(deploy)
 	}
 	if reply.Status != nil {
 		r.Status = append(r.Status, Line{reply.Now, *reply.Status})
 	}
 	r.Conditions = append(r.Conditions, reply.Conditions...)
+	if r.hasSeveral() {
+		d.takeOutcomes(reply)
+		return
+	}
 	if len(reply.Deploy) > 0 {
 		d.over, r.End = false, "running"
 	}
@@ -179,25 +260,56 @@ func (d *driver) take(reply cosim.Reply) {
 	}
 }
 
+// takeOutcomes records what a reply says of each of several applications.
+func (d *driver) takeOutcomes(reply cosim.Reply) {
+	r := d.recording
+	for _, deploy := range reply.Deploy {
+		r.Applications[deploy.Application].End = "running"
+	}
+	for _, outcome := range reply.Outcomes {
+		application := &r.Applications[outcome.Application]
+		if outcome.Completed != nil {
+			application.Completed = append(application.Completed, [2]int64{int64(reply.Now), int64(*outcome.Completed)})
+			application.End = "completed"
+		}
+		if outcome.Failed != nil {
+			application.Failed = append(application.Failed, Line{reply.Now, *outcome.Failed})
+			application.End = "failed"
+		}
+	}
+	d.over, r.End = true, "completed"
+	for _, application := range r.Applications {
+		switch application.End {
+		case "completed":
+		case "failed":
+			if d.over {
+				r.End = "failed"
+			}
+		default:
+			d.over, r.End = false, "running"
+		}
+	}
+}
+
+func (r *Recording) hasSeveral() bool { return len(r.Hello.Applications) > 0 }
+
 // deployed schedules the news that follows an instruction.
 func (d *driver) deployed(deploy cosim.Deploy) {
 	r, yes := d.recording, true
 	number := len(r.Deploy)
-	d.latest[deploy.Target] = number
+	d.latest[place{deploy.Application, deploy.Target}] = number
 	if deploy.Revision == 0 {
 		return
 	}
-	exception := r.Fleet.Targets[deploy.Target]
-	applied := r.Now + r.Fleet.Apply
-	d.plan(applied, cosim.News{Target: &deploy.Target, Applied: &deploy.Revision}, number)
-	for _, revision := range exception.Fails {
-		if revision == deploy.Revision {
-			return
-		}
+	news := cosim.News{Target: &deploy.Target, Applied: &deploy.Revision}
+	if r.hasSeveral() {
+		news.Application = &deploy.Application
 	}
-	ready := r.Fleet.Ready
-	if exception.Ready != nil {
-		ready = *exception.Ready
+	apply, ready := r.Fleet.after(deploy)
+	applied := r.Now + apply
+	d.plan(applied, news, number)
+	if ready != nil {
+		news.Ready = &yes
+		d.plan(applied+*ready, news, number)
 	}
-	d.plan(applied+ready, cosim.News{Target: &deploy.Target, Applied: &deploy.Revision, Ready: &yes}, number)
 }

@@ -86,12 +86,12 @@ func TestAFailingTargetIsNeverReadyAndTheRecordingEnds(t *testing.T) {
 }
 
 func TestALaterInstructionTakesNewsBack(t *testing.T) {
-	d := &driver{recording: &Recording{Case: rollout("x", "", 1, "")}, latest: map[int]int{}}
+	d := &driver{recording: &Recording{Case: rollout("x", "", 1, "")}, latest: map[place]int{}}
 	d.take(cosim.Reply{Now: 0, Deploy: []cosim.Deploy{{Target: 0, Revision: 2}}})
 	d.take(cosim.Reply{Now: 5 * time.Second, Deploy: []cosim.Deploy{{Target: 0, Revision: 3}}})
 	var kept int
 	for _, item := range d.agenda {
-		if d.latest[0] == item.deployment {
+		if d.latest[place{}] == item.deployment {
 			kept++
 		}
 	}
@@ -125,8 +125,76 @@ func TestCasesHaveNamesOfTheirOwn(t *testing.T) {
 			}
 			seen[c.ID] = true
 		}
-		if len(seen) < 60 {
+		least := 60
+		if strings.HasSuffix(name, "-apps") {
+			least = 15
+		}
+		if len(seen) < least {
 			t.Errorf("%s has %d cases", name, len(seen))
 		}
+	}
+}
+
+// twoApplications deploys two applications everywhere at once, and completes each when all its targets are ready.
+type twoApplications struct {
+	now   time.Duration
+	n     int
+	ready [2]int
+	begun bool
+}
+
+func (b *twoApplications) ask(question cosim.Question) (answer cosim.Answer, err error) {
+	switch {
+	case question.Hello != nil:
+		b.n = len(question.Hello.Targets)
+		answer.Ready = &cosim.Ready{Name: "two applications"}
+	case question.Run != nil:
+		for _, news := range question.Run.News {
+			if news.Ready == nil {
+				continue
+			}
+			b.ready[*news.Application]++
+			if revision := 2; b.ready[*news.Application] == b.n {
+				answer.Outcomes = append(answer.Outcomes, cosim.Outcome{Application: *news.Application, Completed: &revision})
+			}
+		}
+		for target := 0; !b.begun && target < b.n; target++ {
+			answer.Deploy = append(answer.Deploy, cosim.Deploy{Application: 0, Target: target, Revision: 2},
+				cosim.Deploy{Application: 1, Target: target, Revision: 2})
+		}
+		if b.begun && len(answer.Outcomes) == 0 {
+			b.now = question.Run.Until
+		}
+		b.begun = true
+		answer.Now = b.now
+	case question.Hold != nil:
+		answer.Hold = &cosim.Hold{Rule: fmt.Sprint("rule ", question.Hold.Application)}
+	case question.Bye != nil:
+		answer.Bye = &cosim.Bye{}
+	}
+	return answer, nil
+}
+
+func TestEachApplicationHasItsOwnNewsAndEnd(t *testing.T) {
+	soon := 5 * time.Second
+	none := func(int) string { return "" }
+	r, err := drive(&twoApplications{}, side("x", "", 2, 2, none, slow(2, time.Minute), until(time.Hour),
+		behaving(1, Behaviour{Exception: Exception{Ready: &soon}})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The second target takes a minute, and the second application 5 s everywhere.
+	if got := fmt.Sprint(r.Applications) + r.End; got != "[{[[60100000000 2]] [] completed { }} {[[5100000000 2]] [] completed { }}]completed" {
+		t.Error(got)
+	}
+	if got := fmt.Sprint(r.Deploy); got != "[[0 0 0 2] [0 1 0 2] [0 0 1 2] [0 1 1 2]]" {
+		t.Error(got)
+	}
+	r, err = drive(&twoApplications{}, side("x", "", 2, 2, none, breaking(1, 2), until(time.Hour)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.End != "running" || r.Applications[0].End != "completed" || r.Applications[1].Hold.Rule != "rule 1" {
+		t.Error(r.End, r.Applications)
 	}
 }
