@@ -18,13 +18,13 @@ use fleetsim::products::Strategy;
 use fleetsim::products::rancher_fleet::{HelmWait, RancherFleetStrategy};
 use fleetsim::rollout::baseline::Baseline;
 use fleetsim::rollout::rancher_fleet::{IntOrString, RolloutStrategy, RuleSet};
-use fleetsim::scenario::{Scenario, Variant};
+use fleetsim::scenario::{ApplicationRollout, Scenario, Variant};
 use fleetsim::sim;
 use fleetsim::units::{Bytes, BytesPerSec, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec, PlatformSpec, PodSpec,
-    ProbeSpec, PullPolicy, RegistrySpec, ReleaseKind, Restarts, Uncompressed, WorkloadKind,
-    WorkloadSpec, WorldSpec, calibration,
+    AgentSpec, ApplicationSpec, ClusterSpec, FaultSpec, ImageSpec, LayerSpec, NodeSpec,
+    PlatformSpec, PodSpec, ProbeSpec, PullPolicy, RegistrySpec, ReleaseKind, Restarts,
+    Uncompressed, WorkloadKind, WorkloadSpec, WorldSpec, calibration,
 };
 
 const NODES: u32 = 3;
@@ -86,28 +86,31 @@ fn world(clusters: usize) -> WorldSpec {
             registry: 0,
             index: true,
         }],
-        workloads: vec![WorkloadSpec {
-            image_name: String::new(),
-            name: "shop".to_owned(),
-            kind: WorkloadKind::Deployment {
-                replicas: NODES,
-                max_unavailable: fleetsim::world::DEPLOYMENT_MAX_UNAVAILABLE,
-                max_surge: fleetsim::world::DEPLOYMENT_MAX_SURGE,
-                progress_deadline: calibration::PROGRESS_DEADLINE,
-            },
-            image: 0,
-            pull_policy: PullPolicy::IfNotPresent,
-            start: calibration::START,
-            readiness: Some(ProbeSpec {
-                initial_delay: SimDuration::ZERO,
-                period: calibration::PROBE_PERIOD,
-                success_threshold: 1,
-            }),
-            min_ready: SimDuration::ZERO,
-            start_timeout: None,
-            termination: calibration::TERMINATION,
-        }],
-        release: ReleaseKind::Update,
+        applications: vec![ApplicationSpec::everywhere(
+            "shop".to_owned(),
+            vec![WorkloadSpec {
+                image_name: String::new(),
+                name: "shop".to_owned(),
+                kind: WorkloadKind::Deployment {
+                    replicas: NODES,
+                    max_unavailable: fleetsim::world::DEPLOYMENT_MAX_UNAVAILABLE,
+                    max_surge: fleetsim::world::DEPLOYMENT_MAX_SURGE,
+                    progress_deadline: calibration::PROGRESS_DEADLINE,
+                },
+                image: 0,
+                pull_policy: PullPolicy::IfNotPresent,
+                start: calibration::START,
+                readiness: Some(ProbeSpec {
+                    initial_delay: SimDuration::ZERO,
+                    period: calibration::PROBE_PERIOD,
+                    success_threshold: 1,
+                }),
+                min_ready: SimDuration::ZERO,
+                start_timeout: None,
+                termination: calibration::TERMINATION,
+            }],
+            ReleaseKind::Update,
+        )],
         faults: FaultSpec::default(),
     }
 }
@@ -122,7 +125,7 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
             world: Arc::new(world(clusters)),
             groups: Arc::new(Vec::new()),
             calendar: None,
-            strategy,
+            applications: vec![ApplicationRollout::only(strategy)],
             product: "bench",
             is_bound: false,
             control_loop: ControlLoop::kubernetes(),
@@ -130,10 +133,8 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
                 agent: AgentSpec::HELM,
                 restarts: Restarts::KUBELET,
             },
-            changes: Vec::new(),
             horizon: SimDuration::from_hours(48),
             price: None,
-            file_notes: Vec::new(),
         },
     }
 }

@@ -34,7 +34,7 @@ const FILES: [(&str, &str); 2] = [("v2.json", MANIFEST), ("v1.json", PREVIOUS)];
 fn explain(experiment: &Experiment) {
     assert!(!experiment.variants.is_empty());
     for variant in experiment.variants.iter().take(3) {
-        let (strategy, fleet) = (&variant.scenario.strategy, variant.scenario.fleet());
+        let (strategy, fleet) = (variant.scenario.strategy(), variant.scenario.fleet());
         let _ = strategy.explain(fleet);
         let _ = strategy.object_limit(fleet);
         let _ = strategy.as_documented(fleet);

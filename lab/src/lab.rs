@@ -154,7 +154,7 @@ impl Setup {
             .nodes
             .iter()
             .enumerate()
-            .filter(|(at, _)| self.world.installed(*at).is_some())
+            .filter(|(at, _)| self.world.installed(0, *at).is_some())
         {
             for image in self
                 .world

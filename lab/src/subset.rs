@@ -66,7 +66,7 @@ pub(crate) fn check(experiment: &Experiment, file: &str, has_netem: bool) -> Res
 
 fn check_variant(variant: &Variant, has_netem: bool, refusals: &mut Refusals) {
     let world = &*variant.scenario.world;
-    let is_own = variant.scenario.strategy.command().is_none();
+    let is_own = variant.scenario.strategy().command().is_none();
     refusals.unless(
         is_own,
         "strategies",

@@ -13,6 +13,7 @@ use crate::products::{Strategy, StrategyPart};
 use crate::results::Resource;
 use crate::rollout::baseline::Baseline;
 use crate::scenario::{Scenario, Variant};
+use crate::units::SimDuration;
 use crate::world::{AgentSpec, ReadinessSpec, WorldSpec};
 
 /// What a trial changes in a variant.
@@ -74,15 +75,14 @@ impl Lift {
     /// Returns the variant with the lift. `None`: it has none of the resources.
     pub(super) fn of(&self, variant: &Variant) -> Option<Variant> {
         let mut scenario = variant.scenario.clone();
-        let mut world = WorldSpec::clone(&scenario.world);
-        for &resource in &self.after {
-            relieve_world(&mut world, resource, Relief::Whole);
-        }
-        for &resource in &self.resources {
-            relieve_world(&mut world, resource, self.relief);
-        }
+        let world = self.relieved(&scenario.world);
         let mut is_other = world != *scenario.world;
         scenario.world = Arc::new(world);
+        for application in &mut scenario.applications {
+            if let Some(view) = &mut application.view {
+                *view = Arc::new(self.relieved(view));
+            }
+        }
         for &resource in &self.after {
             is_other |= relieve_control(&mut scenario, resource, Relief::Whole);
         }
@@ -93,6 +93,20 @@ impl Lift {
             scenario,
             ..variant.clone()
         })
+    }
+}
+
+impl Lift {
+    /// Returns a world with the lift.
+    fn relieved(&self, world: &WorldSpec) -> WorldSpec {
+        let mut relieved = world.clone();
+        for &resource in &self.after {
+            relieve_world(&mut relieved, resource, Relief::Whole);
+        }
+        for &resource in &self.resources {
+            relieve_world(&mut relieved, resource, self.relief);
+        }
+        relieved
     }
 }
 
@@ -166,50 +180,57 @@ fn relieve_control(scenario: &mut Scenario, resource: Resource, relief: Relief) 
         Resource::HubCpu => replace_strategy(scenario, StrategyPart::HubCpu, relief),
         Resource::ClosedWindows => replace_strategy(scenario, StrategyPart::Windows, relief),
         Resource::People => {
-            let is_other = relieve_changes(scenario, relief);
+            let mut is_other = false;
+            for application in &mut scenario.applications {
+                is_other |= relieve_changes(&mut application.changes, relief);
+            }
             replace_strategy(scenario, StrategyPart::People, relief) || is_other
         }
         Resource::Rule if relief.removes() => {
             let all: Arc<dyn Strategy> = Arc::new(Baseline::AllAtOnce);
-            let is_other = *scenario.strategy != *all;
-            scenario.strategy = all;
-            // A strategy without stages has no people.
-            scenario.changes.clear();
+            let mut is_other = false;
+            for application in &mut scenario.applications {
+                is_other |= *application.strategy != *all;
+                application.strategy = Arc::clone(&all);
+                // A strategy without stages has no people.
+                application.changes.clear();
+            }
             is_other
         }
         _ => false,
     }
 }
 
-/// Replaces the strategy by one that a part of its product does not hold back. Returns whether it has this part.
+/// Replaces each strategy by one that a part of its product does not hold back. Returns whether one has this part.
 fn replace_strategy(scenario: &mut Scenario, part: StrategyPart, relief: Relief) -> bool {
     if !relief.removes() {
         return false;
     }
-    let Some(without) = scenario.strategy.without(part) else {
-        return false;
-    };
-    scenario.strategy = without;
-    true
+    let mut is_other = false;
+    for application in &mut scenario.applications {
+        if let Some(without) = application.strategy.without(part) {
+            application.strategy = without;
+            is_other = true;
+        }
+    }
+    is_other
 }
 
 /// Lets people approve at once, and lets nobody stop the rollout. Their other acts, such as a release, are not waits.
-fn relieve_changes(scenario: &mut Scenario, relief: Relief) -> bool {
-    let before = scenario.changes.len();
+fn relieve_changes(changes: &mut Vec<(SimDuration, Change)>, relief: Relief) -> bool {
+    let before = changes.len();
     if relief.removes() {
-        scenario
-            .changes
-            .retain(|(_, change)| !matches!(change, Change::Stop(_)));
+        changes.retain(|(_, change)| !matches!(change, Change::Stop(_)));
     }
-    let mut is_other = scenario.changes.len() != before;
-    for (after, change) in &mut scenario.changes {
+    let mut is_other = changes.len() != before;
+    for (after, change) in &mut *changes {
         if matches!(change, Change::Approve { .. }) {
             relief.fixed_time(after);
             is_other = true;
         }
     }
     // Acts take place in the order of their times.
-    scenario.changes.sort_by_key(|(after, _)| *after);
+    changes.sort_by_key(|(after, _)| *after);
     is_other
 }
 

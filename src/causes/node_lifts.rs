@@ -3,7 +3,7 @@
 
 use super::relief::Relief;
 use crate::units::{Factor, PerSecond};
-use crate::world::{DiskClass, PodSpec, WorkloadKind, WorldSpec};
+use crate::world::{DiskClass, PodSpec, WorkloadKind, WorkloadSpec, WorldSpec};
 
 pub(super) fn disks(world: &mut WorldSpec, relief: Relief) {
     let mut disk = world.node.disk.clone().unwrap_or_default();
@@ -101,7 +101,7 @@ pub(super) fn pod_start(world: &mut WorldSpec, relief: Relief) {
             *starts = Factor::new(starts.get() * 2.0);
         }
     }
-    for workload in &mut world.workloads {
+    for workload in all_workloads(world) {
         relief.time(&mut workload.start);
         relief.time(&mut workload.termination);
         relief.fixed_time(&mut workload.min_ready);
@@ -112,9 +112,17 @@ pub(super) fn pod_start(world: &mut WorldSpec, relief: Relief) {
     }
 }
 
+/// Returns the workloads of all applications.
+fn all_workloads(world: &mut WorldSpec) -> impl Iterator<Item = &mut WorkloadSpec> {
+    world
+        .applications
+        .iter_mut()
+        .flat_map(|application| &mut application.workloads)
+}
+
 /// All pods of a workload are replaced at once.
 pub(super) fn rolling_updates(world: &mut WorldSpec, relief: Relief) {
-    for workload in &mut world.workloads {
+    for workload in all_workloads(world) {
         match &mut workload.kind {
             WorkloadKind::Deployment {
                 max_unavailable,

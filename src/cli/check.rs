@@ -58,7 +58,7 @@ pub(super) fn check(
         );
     }
     let variants = experiment.variants.iter();
-    let clusters = variants.map(|variant| variant.scenario.world.clusters.len());
+    let clusters = variants.map(|variant| variant.scenario.targets());
     let variants = experiment.variants.len() as u64;
     output::out(&format!(
         "{}: valid; {} × {} = {}{until}, {}\n",

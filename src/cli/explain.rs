@@ -3,11 +3,12 @@
 mod distribution;
 mod needs;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::Args;
 use fleetsim::results::grouped;
-use fleetsim::scenario::{Experiment, Scenario, Variant};
+use fleetsim::scenario::{ApplicationRollout, Experiment, Scenario, Variant};
 use fleetsim::units::{Bytes, counted};
 use fleetsim::world::{
     ClientScope, FactorModel, ImageSpec, OtherLoad, RegistrySpec, ReleaseKind, RequestLimit,
@@ -108,25 +109,22 @@ fn in_force(variants: &[Variant]) -> String {
 fn fleet(scenario: &Scenario, target: &str) -> String {
     let world = &scenario.world;
     let mut nodes = 0.0;
-    let mut pulling = 0.0;
     let mut about = "";
     for (at, cluster) in world.clusters.iter().enumerate() {
         nodes += world.mean_nodes_at_start(at);
-        pulling += world.mean_nodes_with_pods(at);
         if !matches!(cluster.nodes, FactorModel::Constant(_)) {
             about = "about ";
         }
     }
     let nodes = nodes.round() as u64;
-    let targets = world.clusters.len();
+    let targets = targets(scenario, target);
     let egress = world.registry.egress;
-    let mut text =
-        format!("fleet: {targets} {target}s, {about}{nodes} nodes; registry egress {egress}\n");
+    let mut text = format!("fleet: {targets}, {about}{nodes} nodes; registry egress {egress}\n");
     for limit in registry_limits(&world.registry) {
         let _ = writeln!(text, "registry: {limit}");
     }
-    for spec in &world.images {
-        text.push_str(&image(world, spec, pulling.round() as u64));
+    for alike in scenario.applications.chunk_by(has_images_alike) {
+        text.push_str(&images(scenario, alike));
     }
     for line in distribution::lines(world) {
         let _ = writeln!(text, "{line}");
@@ -135,41 +133,126 @@ fn fleet(scenario: &Scenario, target: &str) -> String {
     text
 }
 
-/// Returns the sizes of an image, and the minimum duration of a pull.
-fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
+/// Returns the number of targets in words; of several applications, also the numbers of applications and clusters.
+fn targets(scenario: &Scenario, target: &str) -> String {
+    let targets = scenario.targets();
+    if !scenario.has_several_applications() {
+        return format!("{targets} {target}s");
+    }
+    let applications = scenario.applications.len();
+    let clusters = scenario.world.clusters.len();
+    format!("{targets} {target}s of {applications} applications on {clusters} clusters")
+}
+
+/// Returns whether two applications go to the same clusters, and have images with the same sizes of layers.
+fn has_images_alike(one: &ApplicationRollout, other: &ApplicationRollout) -> bool {
+    let (Some(one), Some(other)) = (&one.view, &other.view) else {
+        return false;
+    };
+    one.clusters == other.clusters
+        && one.applications[0].release == other.applications[0].release
+        && layer_sizes(one) == layer_sizes(other)
+}
+
+/// Returns the sizes of the layers of each image of a world.
+fn layer_sizes(world: &WorldSpec) -> Vec<Vec<&SizeModel>> {
+    let mut sizes = Vec::new();
+    for image in &world.images {
+        sizes.push(image.layers.iter().map(|layer| &layer.compressed).collect());
+    }
+    sizes
+}
+
+/// Returns the sizes of the images of applications with images that are alike.
+fn images(scenario: &Scenario, alike: &[ApplicationRollout]) -> String {
+    let first = scenario.fleet_of(&alike[0]).world;
+    let mut pulling = 0.0;
+    for at in 0..first.clusters.len() {
+        pulling += first.mean_nodes_with_pods(at);
+    }
+    let mut text = String::new();
+    for nth in 0..first.images.len() {
+        let mut alike_images = Vec::new();
+        for application in alike {
+            let world = scenario.fleet_of(application).world;
+            alike_images.push(ReleasedImage {
+                image: &world.images[nth],
+                release: world.applications[0].release,
+            });
+        }
+        text.push_str(&image(&alike_images, pulling.round() as u64));
+    }
+    text
+}
+
+/// An image, and whether its previous revision runs when the rollout starts.
+#[derive(Clone, Copy)]
+struct ReleasedImage<'w> {
+    image: &'w ImageSpec,
+    release: ReleaseKind,
+}
+
+/// Returns all images of a world.
+fn released_images(world: &WorldSpec) -> Vec<ReleasedImage<'_>> {
+    let mut images = Vec::with_capacity(world.images.len());
+    for image in &world.images {
+        let release = world.applications[0].release;
+        images.push(ReleasedImage { image, release });
+    }
+    for application in &world.applications {
+        for workload in &application.workloads {
+            images[workload.image].release = application.release;
+        }
+    }
+    images
+}
+
+/// Returns the size of images that are alike, and how much all nodes pull.
+fn image(alike: &[ReleasedImage<'_>], nodes: u64) -> String {
+    let ReleasedImage { image, release } = alike[0];
     let mut is_drawn = false;
     let mut total = Bytes::ZERO;
     for layer in image.distinct_layers() {
         total += layer.compressed.typical();
         is_drawn |= !matches!(layer.compressed, SizeModel::Constant(_));
     }
-    let new = new_to_node(world, image);
-    let all = Bytes::new(new.get() * nodes);
+    let last = alike[alike.len() - 1].image;
+    let (name, each) = if alike.len() > 1 {
+        (format!("{} to {}", image.name, last.name), " each")
+    } else {
+        (image.name.clone(), "")
+    };
+    let layers = counted(image.layers.len(), "layer");
+    let new = new_to_node(&alike[..1]);
+    let runs_previous = if release == ReleaseKind::Update {
+        " that runs the previous revision"
+    } else {
+        ""
+    };
+    let drawn = if is_drawn {
+        " (sizes are drawn; these are typical values)"
+    } else {
+        ""
+    };
+    let all = Bytes::new(new_to_node(alike).get() * nodes);
     format!(
-        "image {}: {}, {total}; {new} of it new to a node{}{}\n  if every node pulls once: {all}\n",
-        image.name,
-        counted(image.layers.len(), "layer"),
-        if world.release == ReleaseKind::Update {
-            " that runs the previous revision"
-        } else {
-            ""
-        },
-        if is_drawn {
-            " (sizes are drawn; these are typical values)"
-        } else {
-            ""
-        },
+        "image {name}: {layers}, {total}{each}; {new} of it new to a node{runs_previous}{drawn}\n  \
+         if every node pulls once: {all}\n"
     )
 }
 
-/// Returns the bytes of an image that a node must download. The node has the previous revision if there is one.
-fn new_to_node(world: &WorldSpec, image: &ImageSpec) -> Bytes {
+/// Returns the bytes that a node downloads for images. It has the previous revisions if there are any, and downloads a
+/// layer that images share once.
+fn new_to_node(images: &[ReleasedImage<'_>]) -> Bytes {
+    let mut downloaded = BTreeSet::new();
     let mut new = Bytes::ZERO;
-    for layer in image.distinct_layers() {
-        let is_held = world.release == ReleaseKind::Update
-            && image.previous.iter().any(|old| old.digest == layer.digest);
-        if !is_held {
-            new += layer.compressed.typical();
+    for ReleasedImage { image, release } in images {
+        for layer in &image.layers {
+            let is_held = *release == ReleaseKind::Update
+                && image.previous.iter().any(|old| old.digest == layer.digest);
+            if !is_held && downloaded.insert(&layer.digest) {
+                new += layer.compressed.typical();
+            }
         }
     }
     new
@@ -249,18 +332,48 @@ fn other_load(load: &OtherLoad) -> String {
 }
 
 fn strategy(variant: &Variant) -> String {
-    let explained = variant.scenario.strategy.explain(variant.scenario.fleet());
-    let mut text = format!("{}: {}\n", variant.label, explained.summary);
-    for line in &explained.lines {
-        let _ = writeln!(text, "  {line}");
-    }
-    for warning in &explained.warnings {
-        let _ = writeln!(text, "  note: {warning}");
-    }
-    for note in &variant.scenario.file_notes {
-        let _ = writeln!(text, "  {}", lines(&format!("note: {note}"), 4));
+    let scenario = &variant.scenario;
+    let mut text = String::new();
+    for alike in scenario.applications.chunk_by(is_explained_alike) {
+        let application = &alike[0];
+        let fleet = scenario.fleet_of(application);
+        let explained = application.strategy.explain(fleet);
+        let _ = match alike {
+            [one] if one.name.is_empty() => {
+                writeln!(text, "{}: {}", variant.label, explained.summary)
+            }
+            [one] => writeln!(
+                text,
+                "{}, {}: {}",
+                variant.label, one.name, explained.summary
+            ),
+            [first, .., last] => {
+                let names = format!("{} to {}", first.name, last.name);
+                writeln!(text, "{}, {names}: {}", variant.label, explained.summary)
+            }
+            [] => Ok(()),
+        };
+        for line in &explained.lines {
+            let _ = writeln!(text, "  {line}");
+        }
+        for warning in &explained.warnings {
+            let _ = writeln!(text, "  note: {warning}");
+        }
+        for note in &application.file_notes {
+            let _ = writeln!(text, "  {}", lines(&format!("note: {note}"), 4));
+        }
     }
     text
+}
+
+/// Returns whether two applications have one explanation: the same strategy and the same clusters.
+fn is_explained_alike(one: &ApplicationRollout, other: &ApplicationRollout) -> bool {
+    let are_clusters_alike = match (&one.view, &other.view) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one.clusters == other.clusters,
+        _ => false,
+    };
+    are_clusters_alike && *one.strategy == *other.strategy
 }
 
 /// Wraps a list to the width of a terminal, with indented continuation lines.

@@ -437,19 +437,23 @@ impl ExperimentArgs {
     /// Rejects an experiment that starts commands that were not allowed or do not exist.
     fn allow_commands(&self, experiment: &Experiment) -> Result<(), Failure> {
         for variant in &experiment.variants {
-            if let Some(command) = variant.scenario.strategy.command()
-                && !self.allow_commands
-            {
-                return Err(Failure::Usage(format!(
-                    "this experiment starts a command for every run: {}\n  if you trust it, add --allow-commands",
-                    command.shown()
-                )));
+            for application in &variant.scenario.applications {
+                if let Some(command) = application.strategy.command()
+                    && !self.allow_commands
+                {
+                    return Err(Failure::Usage(format!(
+                        "this experiment starts a command for every run: {}\n  if you trust it, add --allow-commands",
+                        command.shown()
+                    )));
+                }
             }
         }
         for variant in &experiment.variants {
-            let command = variant.scenario.strategy.command();
-            if let Some(missing) = command.and_then(ProcessCommand::missing) {
-                return Err(Failure::Machine(format!("{}: {missing}", variant.strategy)));
+            for application in &variant.scenario.applications {
+                let command = application.strategy.command();
+                if let Some(missing) = command.and_then(ProcessCommand::missing) {
+                    return Err(Failure::Machine(format!("{}: {missing}", variant.strategy)));
+                }
             }
         }
         Ok(())

@@ -80,6 +80,13 @@ fn run_again(folder: &Path, again: &Again) -> Result<(), Failure> {
             folder.display()
         )));
     }
+    if !provenance.guests.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{} was made by a program that brought along {}, and no command has them; run that program again",
+            folder.display(),
+            provenance.guests.join(" and ")
+        )));
+    }
     if provenance.shard.is_some() {
         let fix = format!("run `{command}` again instead");
         return Err(Failure::Usage(format!(

@@ -377,6 +377,7 @@ pub(super) fn described(
         set: args.set.clone(),
         horizon_s,
         command: reproduce(command, args, recorded, starts_commands(experiment)),
+        guests: CommandHost::guests_of_thread().names(),
         inputs: experiment.inputs.iter().map(digest).collect(),
         ..experiment.provenance()
     }
@@ -437,7 +438,7 @@ pub(super) fn starts_commands(experiment: &Experiment) -> bool {
     experiment
         .variants
         .iter()
-        .any(|variant| variant.scenario.strategy.command().is_some())
+        .any(|variant| variant.scenario.starts_commands())
 }
 
 /// Returns a key for saved runs, from the program, the values in the experiment's files and the seed. Two builds of

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Plane, RolloutTargets, StatusLog};
+use super::{Plane, StatusLog, TargetStates};
 use crate::process::ProcessError;
 use crate::rollout::label_selector::Labels;
 use crate::rollout::{Hold, Revision};
@@ -107,7 +107,7 @@ pub trait Controller {
 
     /// Returns true if no pending step can change anything until the world changes. The rollout then counts as
     /// stalled. Relevant for products that poll by a timer or retry failing operations.
-    fn is_idle(&self, _targets: &dyn RolloutTargets) -> bool {
+    fn is_idle(&self, _targets: &dyn TargetStates) -> bool {
         false
     }
 

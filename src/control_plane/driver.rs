@@ -5,14 +5,18 @@
 //! recorded fleet in a test.
 
 use super::plane::{Record, SeenActs};
-use super::{Change, Controller, ControllerInput, Plane, RolloutTargets, StatusLog, Traits};
+use super::{
+    Change, Controller, ControllerInput, Plane, RolloutTargets, StatusLog, TargetStates, Traits,
+};
 use crate::process::ProcessError;
 use crate::results::{PassRow, StatusRow};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{DriverEvent, Event, Queue, Report, TargetId};
+use crate::world::{ApplicationId, DriverEvent, Event, Queue, Report, TargetId};
 
-/// A product's control plane in one run.
+/// A product's control plane of one application in one run.
 pub struct ControlPlane<'s> {
+    /// The application whose targets it has. Its targets are counted from 0.
+    application: ApplicationId,
     /// The product's controller, as a state machine.
     pub controller: Box<dyn Controller + 's>,
     /// Facts about the controller that hold during the whole run.
@@ -36,14 +40,16 @@ impl std::fmt::Debug for ControlPlane<'_> {
 }
 
 impl<'s> ControlPlane<'s> {
-    /// Creates a control plane for this number of `targets`, which are initially all online.
+    /// Creates the control plane of an application with this number of `targets`, which are initially all online.
     pub fn new(
+        application: ApplicationId,
         controller: Box<dyn Controller + 's>,
         targets: usize,
         watch_delay: SimDuration,
         changes: &'s [(SimDuration, Change)],
     ) -> Self {
         Self {
+            application,
             traits: controller.traits(),
             controller,
             watch_delay,
@@ -125,29 +131,30 @@ impl<'s> ControlPlane<'s> {
         self.record.failure.take().or(at_end)
     }
 
-    /// Handles reports that have reached the management cluster.
-    pub fn arrive(&mut self, reports: Vec<Report>, queue: &mut Queue) {
+    /// Handles a report that has reached the management cluster.
+    pub fn arrive(&mut self, report: Report, queue: &mut Queue) {
         let delay = self.traits.report_delay.unwrap_or(self.watch_delay);
-        self.record.in_flight += reports.len();
-        for report in reports {
-            queue.schedule_in(delay, Event::Driver(DriverEvent::Seen(report)));
-        }
+        self.record.in_flight += 1;
+        queue.schedule_in(
+            delay,
+            Event::Driver(self.application, DriverEvent::Seen(report)),
+        );
     }
 
-    /// Releases the new revision now: the controller begins, and people's delays count from now.
-    pub fn release(&self, queue: &mut Queue) {
+    /// Releases the new revision at a time: the controller begins, and people's delays count from then.
+    pub fn release(&self, at: SimTime, queue: &mut Queue) {
         let delay = if self.traits.is_process {
             SimDuration::ZERO
         } else {
             self.watch_delay
         };
         for (number, (after, _)) in (0..).zip(self.changes) {
-            queue.schedule_in(
-                *after + delay,
-                Event::Driver(DriverEvent::PersonActs(number)),
+            queue.schedule(
+                at + *after + delay,
+                Event::Driver(self.application, DriverEvent::PersonActs(number)),
             );
         }
-        queue.schedule(queue.now(), Event::Driver(DriverEvent::Released));
+        queue.schedule(at, Event::Driver(self.application, DriverEvent::Released));
     }
 
     /// Notifies an external process of targets whose cluster was cut off or has returned.
@@ -186,6 +193,7 @@ impl<'s> ControlPlane<'s> {
                 self.record.in_flight -= 1;
                 Plane {
                     targets,
+                    application: self.application,
                     queue,
                     record: &mut self.record,
                 }
@@ -236,7 +244,7 @@ impl<'s> ControlPlane<'s> {
     }
 
     /// Returns whether the product can still report completion when nothing more happens in the world.
-    pub fn may_report(&self, targets: &dyn RolloutTargets) -> bool {
+    pub fn may_report(&self, targets: &dyn TargetStates) -> bool {
         let is_working = self.record.in_flight > 0 || !self.controller.is_idle(targets);
         is_working && self.record.reported.is_none() && !self.has_failed()
     }
@@ -254,6 +262,7 @@ impl<'s> ControlPlane<'s> {
             input,
             &mut Plane {
                 targets,
+                application: self.application,
                 queue,
                 record: &mut self.record,
             },

@@ -35,5 +35,5 @@ pub use driver::ControlPlane;
 pub use plane::{Plane, SeenActs};
 pub use settings::{API_REQUEST, ControlLoop, WATCH_DELAY};
 pub use status_log::StatusLog;
-pub use targets::RolloutTargets;
+pub use targets::{ApplicationStates, ApplicationTargets, RolloutTargets, TargetStates};
 pub use work_queue::{RateLimiter, Runtime, WorkerPool};

@@ -7,12 +7,14 @@ use crate::process::ProcessError;
 use crate::results::PassRow;
 use crate::rollout::Revision;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterSpec, DriverEvent, Event, NEW, NOTHING, Queue, TargetId};
+use crate::world::{ApplicationId, ClusterSpec, DriverEvent, Event, NEW, NOTHING, Queue, TargetId};
 
 /// The control plane at one instant, through which a controller acts.
 pub struct Plane<'a> {
     /// The targets, which the controller can query.
     pub targets: &'a mut dyn RolloutTargets,
+    /// The application that is rolled out.
+    pub(super) application: ApplicationId,
     pub(super) queue: &'a mut Queue,
     pub(super) record: &'a mut Record,
 }
@@ -118,8 +120,14 @@ impl Plane<'_> {
         self.record.timers += 1;
         self.queue.schedule(
             at.max(self.queue.now()),
-            Event::Driver(DriverEvent::Timer(number)),
+            Event::Driver(self.application, DriverEvent::Timer(number)),
         )
+    }
+
+    /// Schedules an event of this control plane.
+    fn schedule(&mut self, at: SimTime, event: DriverEvent) {
+        self.queue
+            .schedule(at, Event::Driver(self.application, event));
     }
 
     /// Cancels a timer that has not fired yet.
@@ -132,8 +140,7 @@ impl Plane<'_> {
     pub fn instruct(&mut self, at: SimTime, target: TargetId, revision: Revision) {
         if at > self.queue.now() {
             self.record.in_flight += 1;
-            self.queue
-                .schedule(at, Event::Driver(DriverEvent::Instruct(target, revision)));
+            self.schedule(at, DriverEvent::Instruct(target, revision));
         } else if revision == NOTHING {
             self.targets.remove(target, self.queue);
         } else {
@@ -145,8 +152,7 @@ impl Plane<'_> {
     pub fn pause(&mut self, at: SimTime, target: TargetId, is_paused: bool) {
         if at > self.queue.now() {
             self.record.in_flight += 1;
-            self.queue
-                .schedule(at, Event::Driver(DriverEvent::Pause(target, is_paused)));
+            self.schedule(at, DriverEvent::Pause(target, is_paused));
         } else {
             self.targets.pause(target, is_paused, self.queue);
         }
@@ -176,8 +182,7 @@ impl Plane<'_> {
     pub fn withdraw(&mut self, at: SimTime, target: TargetId) {
         if at > self.queue.now() {
             self.record.in_flight += 1;
-            self.queue
-                .schedule(at, Event::Driver(DriverEvent::Withdraw(target)));
+            self.schedule(at, DriverEvent::Withdraw(target));
         } else {
             self.targets.withdraw(target, self.queue);
         }

@@ -1,10 +1,13 @@
-//! The targets of a run, which a controller instructs and queries.
+//! The targets of an application in a run, which a controller queries and instructs.
+//!
+//! A controller counts its own targets from 0. In a world with several applications, they are a range of the world's
+//! targets; [`ApplicationTargets`] converts between the two.
 
 use crate::rollout::Revision;
 use crate::world::{ApplyFailure, Queue, TargetId, World};
 
-/// The targets of a run: the simulated world, or a recorded fleet in a test.
-pub trait RolloutTargets {
+/// The states of targets that a controller can query.
+pub trait TargetStates {
     /// Returns whether a target's cluster is online for the management cluster.
     fn is_online(&self, target: TargetId) -> bool;
 
@@ -17,15 +20,6 @@ pub trait RolloutTargets {
     /// Returns whether a container of the target never becomes ready.
     fn is_stuck(&self, target: TargetId) -> bool;
 
-    /// Instructs a target to run a revision.
-    fn instruct(&mut self, target: TargetId, revision: Revision, queue: &mut Queue);
-
-    /// Pauses or resumes a target.
-    fn pause(&mut self, _target: TargetId, _is_paused: bool, _queue: &mut Queue) {}
-
-    /// Applies a revision of a target from the management cluster. An offline cluster never receives it.
-    fn push(&mut self, target: TargetId, revision: Revision, queue: &mut Queue);
-
     /// Returns the failure of the next apply of the new revision of a target. `None`: the apply will succeed.
     fn next_failure(&self, _target: TargetId) -> Option<ApplyFailure> {
         None
@@ -36,6 +30,23 @@ pub trait RolloutTargets {
         false
     }
 
+    /// Returns whether a target's workloads were removed for good and all their pods are gone.
+    fn is_removed(&self, _target: TargetId) -> bool {
+        false
+    }
+}
+
+/// The targets of a controller: those of an application in the simulated world, or a recorded fleet in a test.
+pub trait RolloutTargets: TargetStates {
+    /// Instructs a target to run a revision.
+    fn instruct(&mut self, target: TargetId, revision: Revision, queue: &mut Queue);
+
+    /// Pauses or resumes a target.
+    fn pause(&mut self, _target: TargetId, _is_paused: bool, _queue: &mut Queue) {}
+
+    /// Applies a revision of a target from the management cluster. An offline cluster never receives it.
+    fn push(&mut self, target: TargetId, revision: Revision, queue: &mut Queue);
+
     /// Aborts an apply that would fail, on behalf of the management cluster. The agent does not report the abort.
     fn break_off(&mut self, _target: TargetId, _queue: &mut Queue) {}
 
@@ -44,59 +55,125 @@ pub trait RolloutTargets {
 
     /// Instructs a cluster's agent to remove a target's workloads for good.
     fn withdraw(&mut self, _target: TargetId, _queue: &mut Queue) {}
-
-    /// Returns whether a target's workloads were removed for good and all their pods are gone.
-    fn is_removed(&self, _target: TargetId) -> bool {
-        false
-    }
 }
 
-impl RolloutTargets for World<'_> {
+/// The targets of one application in a world, to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct ApplicationStates<'w, 's> {
+    /// The world with the targets of all applications.
+    pub world: &'w World<'s>,
+    /// The number of the application's first target in the world.
+    pub first: u32,
+}
+
+/// The targets of one application in a world.
+#[derive(Debug)]
+pub struct ApplicationTargets<'w, 's> {
+    /// The world with the targets of all applications.
+    pub world: &'w mut World<'s>,
+    /// The number of the application's first target in the world.
+    pub first: u32,
+}
+
+/// Returns the number in the world of a target of an application whose targets begin at `first`.
+const fn in_world(target: TargetId, first: u32) -> TargetId {
+    TargetId(first + target.0)
+}
+
+impl TargetStates for ApplicationStates<'_, '_> {
     fn is_online(&self, target: TargetId) -> bool {
-        World::is_online(self, self.cluster_of_target(target))
+        let cluster = self.world.cluster_of_target(in_world(target, self.first));
+        self.world.is_online(cluster)
     }
 
     fn is_repair_due(&self, target: TargetId) -> bool {
-        World::is_repair_due(self, self.cluster_of_target(target))
+        let cluster = self.world.cluster_of_target(in_world(target, self.first));
+        self.world.is_repair_due(cluster)
     }
 
     fn is_backing_off(&self, target: TargetId) -> bool {
-        World::is_backing_off(self, target)
+        self.world.is_backing_off(in_world(target, self.first))
     }
 
     fn is_stuck(&self, target: TargetId) -> bool {
-        World::is_stuck(self, target)
-    }
-
-    fn instruct(&mut self, target: TargetId, revision: Revision, queue: &mut Queue) {
-        World::instruct(self, target, revision, queue);
-    }
-
-    fn pause(&mut self, target: TargetId, is_paused: bool, queue: &mut Queue) {
-        World::pause(self, target, is_paused, queue);
-    }
-
-    fn push(&mut self, target: TargetId, revision: Revision, queue: &mut Queue) {
-        World::push(self, target, revision, queue);
+        self.world.is_stuck(in_world(target, self.first))
     }
 
     fn next_failure(&self, target: TargetId) -> Option<ApplyFailure> {
-        World::next_failure(self, target)
+        self.world.next_failure(in_world(target, self.first))
     }
 
     fn always_fails(&self, target: TargetId) -> bool {
-        World::always_fails(self, target)
-    }
-
-    fn break_off(&mut self, target: TargetId, queue: &mut Queue) {
-        World::break_off(self, target, queue);
-    }
-
-    fn withdraw(&mut self, target: TargetId, queue: &mut Queue) {
-        World::withdraw(self, target, queue);
+        self.world.always_fails(in_world(target, self.first))
     }
 
     fn is_removed(&self, target: TargetId) -> bool {
-        World::is_removed(self, target)
+        self.world.is_removed(in_world(target, self.first))
+    }
+}
+
+impl<'s> ApplicationTargets<'_, 's> {
+    const fn states(&self) -> ApplicationStates<'_, 's> {
+        ApplicationStates {
+            world: self.world,
+            first: self.first,
+        }
+    }
+}
+
+impl TargetStates for ApplicationTargets<'_, '_> {
+    fn is_online(&self, target: TargetId) -> bool {
+        self.states().is_online(target)
+    }
+
+    fn is_repair_due(&self, target: TargetId) -> bool {
+        self.states().is_repair_due(target)
+    }
+
+    fn is_backing_off(&self, target: TargetId) -> bool {
+        self.states().is_backing_off(target)
+    }
+
+    fn is_stuck(&self, target: TargetId) -> bool {
+        self.states().is_stuck(target)
+    }
+
+    fn next_failure(&self, target: TargetId) -> Option<ApplyFailure> {
+        self.states().next_failure(target)
+    }
+
+    fn always_fails(&self, target: TargetId) -> bool {
+        self.states().always_fails(target)
+    }
+
+    fn is_removed(&self, target: TargetId) -> bool {
+        self.states().is_removed(target)
+    }
+}
+
+impl RolloutTargets for ApplicationTargets<'_, '_> {
+    fn instruct(&mut self, target: TargetId, revision: Revision, queue: &mut Queue) {
+        let target = in_world(target, self.first);
+        self.world.instruct(target, revision, queue);
+    }
+
+    fn pause(&mut self, target: TargetId, is_paused: bool, queue: &mut Queue) {
+        let target = in_world(target, self.first);
+        self.world.pause(target, is_paused, queue);
+    }
+
+    fn push(&mut self, target: TargetId, revision: Revision, queue: &mut Queue) {
+        let target = in_world(target, self.first);
+        self.world.push(target, revision, queue);
+    }
+
+    fn break_off(&mut self, target: TargetId, queue: &mut Queue) {
+        let target = in_world(target, self.first);
+        self.world.break_off(target, queue);
+    }
+
+    fn withdraw(&mut self, target: TargetId, queue: &mut Queue) {
+        let target = in_world(target, self.first);
+        self.world.withdraw(target, queue);
     }
 }

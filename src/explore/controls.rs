@@ -39,7 +39,13 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Start and release",
-        &["startsAt", "release.", "horizon", "changes"],
+        &[
+            "startsAt",
+            "release.",
+            "applications.",
+            "horizon",
+            "changes",
+        ],
     ),
     ("Faults", &["faults"]),
     ("Limits", &["assert"]),

@@ -309,7 +309,7 @@ impl Explorer {
             kept_as: before.label.clone(),
             provenance,
             yaml: experiment.set_yaml.clone(),
-            snippet: after.scenario.strategy.snippet(),
+            snippet: after.scenario.snippet(),
             told: 0,
         };
         // With another seed, the stored runs have different random numbers.
@@ -396,7 +396,7 @@ impl Explorer {
 }
 
 fn starts_command(variant: &Variant) -> bool {
-    variant.scenario.strategy.command().is_some()
+    variant.scenario.starts_commands()
 }
 
 /// Returns a variant as the page lists it.

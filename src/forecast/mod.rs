@@ -146,6 +146,12 @@ impl<'s> Forecaster<'s> {
                 "remove `distribution.prePull` from the experiment that you forecast with",
             ));
         }
+        if scenario.has_several_applications() {
+            let message = "a rollout of several applications cannot be forecast";
+            let problem = varied.problem_at(&Path::of("applications"), message.to_owned());
+            let help = "keep the application whose state you have";
+            return Err(vec![problem.with_help(help.to_owned())]);
+        }
         expect_unpaused(&shown, scenario, first)?;
         let names = cluster_names(scenario);
         let places = TargetPlaces::of(&shown, &names)

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::argo_clusters::ArgoCluster;
-use super::argo_own::{ApplicationSpec, SetSync, project_name};
+use super::argo_own::{ArgoApplicationSpec, SetSync, project_name};
 use super::draft::StrategyFile;
 use super::kinds::{ClientObject, ExportShape};
 use super::strategy::FoundStrategy;
@@ -124,7 +124,7 @@ struct SetStrategy {
 #[derive(Default, Deserialize)]
 struct SetTemplate {
     metadata: OrDefault<SetMetadata>,
-    spec: OrDefault<ApplicationSpec>,
+    spec: OrDefault<ArgoApplicationSpec>,
 }
 
 impl SetSpec {

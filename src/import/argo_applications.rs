@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use itertools::Itertools;
 
 use super::argo_clusters::{ArgoCluster, ArgoClusterFacts};
-use super::argo_own::{self, ApplicationDestination, ApplicationSpec, OwnSettings, SkippedStatus};
+use super::argo_own::{
+    self, ApplicationDestination, ArgoApplicationSpec, OwnSettings, SkippedStatus,
+};
 use super::argo_status::{ApplicationStatusJson, StateSurvey};
 use super::fleet::check_objects;
 use super::left_out::left_out;
@@ -18,7 +20,7 @@ use crate::scenario::import::object::{KubeObject, OrDefault};
 use crate::scenario::import::objects::ReadObject;
 use crate::world::SiteKind;
 
-pub(super) type ApplicationObject = KubeObject<ApplicationSpec, ApplicationStatusJson>;
+pub(super) type ApplicationObject = KubeObject<ArgoApplicationSpec, ApplicationStatusJson>;
 
 /// The targets of an import, before the strategy.
 pub(super) struct GeneratedFleet {

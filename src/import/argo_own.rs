@@ -19,7 +19,7 @@ use crate::scenario::import::object::{IgnoredPart, OrDefault};
 /// The relevant part of the specification of an Application or of an ApplicationSet's template.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ApplicationSpec {
+pub(super) struct ArgoApplicationSpec {
     pub(super) destination: OrDefault<ApplicationDestination>,
     pub(super) project: OrDefault<String>,
     sync_policy: OrDefault<OwnSyncPolicy>,
@@ -62,7 +62,7 @@ struct RevisionSource {
     target_revision: OrDefault<String>,
 }
 
-impl ApplicationSpec {
+impl ArgoApplicationSpec {
     /// Returns whether the application syncs automatically: `IsAutomatedSyncEnabled` in
     /// `pkg/apis/application/v1alpha1/types.go`.
     pub(super) fn is_automated(&self) -> bool {

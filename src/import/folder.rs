@@ -93,9 +93,11 @@ impl ExperimentFolder {
         for variant in &experiment.variants {
             if variant.strategy == EXPORTED {
                 let scenario = &variant.scenario;
-                let explained = scenario.strategy.explain(scenario.fleet());
+                let explained = scenario.strategy().explain(scenario.fleet());
                 exported.warnings.extend(explained.warnings);
-                exported.notes.extend(scenario.file_notes.clone());
+                for application in &scenario.applications {
+                    exported.notes.extend(application.file_notes.clone());
+                }
             }
         }
         Ok(exported)

@@ -73,6 +73,9 @@ pub fn find(key: &str) -> Option<&'static ProductEntry> {
 /// The word for an entry of the fleet if the products use different words.
 pub(crate) const ANY_TARGET: &str = "cluster";
 
+/// The word for an application on an entry of the fleet, if there are several applications.
+pub(crate) const DEPLOYMENT: &str = "deployment";
+
 /// Returns the word that these products use for an entry of the fleet.
 pub(crate) fn target_of(products: impl Iterator<Item = &'static ProductEntry>) -> &'static str {
     let words: BTreeSet<&str> = products.filter_map(|product| product.target).collect();

@@ -32,7 +32,7 @@ mod upstream;
 pub(crate) mod version;
 pub(crate) mod words;
 
-pub(crate) use entry::{ANY_TARGET, Configuration, target_of};
+pub(crate) use entry::{ANY_TARGET, Configuration, DEPLOYMENT, target_of};
 pub use entry::{ProductEntry, StrategyChoice, find};
 pub use fleet::{Fleet, FleetGroup, Run};
 pub(crate) use strategy::REMAINING_TIME;
@@ -42,7 +42,7 @@ pub use strategy::{
 };
 
 pub(crate) use load::{AT_ONCE, FieldPlaces, Product, ProductFile, TunedSetting};
-pub(crate) use targets::{ChosenTarget, Targets};
+pub(crate) use targets::{ChosenTarget, TargetOrder, Targets};
 pub(crate) use upstream::{ControllerChoice, Program, UpstreamProgram};
 
 /// All products, in the order in which the schema and the documentation list them.

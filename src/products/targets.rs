@@ -13,6 +13,25 @@ pub(crate) enum Targets {
     Chosen(Vec<ChosenTarget>),
 }
 
+/// The order of a strategy's targets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum TargetOrder {
+    /// The order in which the product's files select them.
+    OfProduct,
+    /// The order of the fleet, which several applications share.
+    OfFleet,
+}
+
+impl Targets {
+    /// Returns the targets in this order.
+    pub(crate) fn in_order(mut self, order: TargetOrder) -> Self {
+        if let (Self::Chosen(targets), TargetOrder::OfFleet) = (&mut self, order) {
+            targets.sort_by_key(|target| target.index);
+        }
+        self
+    }
+}
+
 /// An entry of the fleet that is a target.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ChosenTarget {

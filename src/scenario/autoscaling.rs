@@ -3,10 +3,7 @@
 use super::check::Checker;
 use crate::document::path::Path;
 use crate::units::counted;
-use crate::world::{
-    AutoscalingSpec, ClusterSpec, MOST_NODES, ReleaseKind, WorkloadKind, WorldSpec,
-    deployment_limits,
-};
+use crate::world::{AutoscalingSpec, MOST_NODES, WorkloadKind, WorldSpec, deployment_limits};
 
 impl Checker<'_> {
     /// Checks the nodes that join clusters of a group.
@@ -37,10 +34,13 @@ impl Checker<'_> {
     /// Reports nodes that can never join, or whose room limits nothing.
     pub(super) fn autoscaling_effects(&mut self, world: &WorldSpec) {
         let mut has_deployment = false;
-        for workload in &world.workloads {
-            has_deployment |= matches!(workload.kind, WorkloadKind::Deployment { .. });
+        for application in &world.applications {
+            for workload in &application.workloads {
+                has_deployment |= matches!(workload.kind, WorkloadKind::Deployment { .. });
+            }
         }
-        let Some(cluster) = world.clusters.iter().find(|one| one.autoscaling.is_some()) else {
+        let mut clusters = world.clusters.iter();
+        let Some(cluster) = clusters.position(|one| one.autoscaling.is_some()) else {
             return;
         };
         let path = self.place_of_autoscaling();
@@ -86,8 +86,9 @@ struct TooFewNodes {
 }
 
 impl TooFewNodes {
-    /// Returns the problem of a cluster's maximum of nodes. `None`: it has none.
-    fn of(world: &WorldSpec, cluster: &ClusterSpec) -> Option<Self> {
+    /// Returns the problem of the maximum of nodes of the cluster with this index. `None`: it has none.
+    fn of(world: &WorldSpec, at: usize) -> Option<Self> {
+        let cluster = &world.clusters[at];
         let autoscaling = cluster.autoscaling.as_ref()?;
         let AutoscalingSpec {
             max_nodes,
@@ -104,7 +105,7 @@ impl TooFewNodes {
                 help: "raise `maxNodes`, or lower `minNodes` or `nodes`",
             });
         }
-        let pods = world.deployed_pods();
+        let pods = world.deployed_pods(at);
         let room = u64::from(max_nodes) * u64::from(pods_per_node);
         let have = if max_nodes == 1 { "has" } else { "have" };
         let nodes = format!("{} {have} room for", counted(max_nodes, "node"));
@@ -114,8 +115,7 @@ impl TooFewNodes {
                 help: "raise `maxNodes` or `podsPerNode`, or lower `replicas`",
             });
         }
-        let is_update = cluster.installed && world.release == ReleaseKind::Update;
-        if pods == room && is_update && has_only_surge(world) {
+        if pods == room && world.runs_anything(at) && has_only_surge(world, at) {
             return Some(Self {
                 message: format!(
                     "{nodes} {}, and an update needs one more, because none may be unavailable",
@@ -128,19 +128,21 @@ impl TooFewNodes {
     }
 }
 
-/// Returns whether every Deployment is updated with an additional pod and without a missing one.
-fn has_only_surge(world: &WorldSpec) -> bool {
-    for workload in &world.workloads {
-        if let WorkloadKind::Deployment {
-            replicas,
-            max_unavailable,
-            max_surge,
-            ..
-        } = workload.kind
-        {
-            let (_, unavailable) = deployment_limits(replicas, max_surge, max_unavailable);
-            if unavailable > 0 {
-                return false;
+/// Returns whether every Deployment of a cluster is updated with an additional pod and without a missing one.
+fn has_only_surge(world: &WorldSpec, cluster: usize) -> bool {
+    for application in world.applications_on(cluster) {
+        for workload in &application.workloads {
+            if let WorkloadKind::Deployment {
+                replicas,
+                max_unavailable,
+                max_surge,
+                ..
+            } = workload.kind
+            {
+                let (_, unavailable) = deployment_limits(replicas, max_surge, max_unavailable);
+                if unavailable > 0 {
+                    return false;
+                }
             }
         }
     }

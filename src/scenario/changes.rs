@@ -238,7 +238,7 @@ impl Checker<'_> {
             }
         }
         if change.release == Some(PublishedRevision::Installed)
-            && world.world.release == ReleaseKind::Initial
+            && world.world.applications[0].release == ReleaseKind::Initial
         {
             let message = "no revision is installed before a first deployment";
             self.report(

@@ -8,8 +8,8 @@ use super::check::Checker;
 use crate::document::path::Path;
 use crate::world::{
     CachePlace, CacheSpec, CellSpec, ClusterSpec, CountOrPercent, DistributionKind,
-    DistributionSpec, ImageSpec, LazySpec, MirrorSpec, NodeSpec, PiecesSpec, PrePullSpec,
-    RegionSpec, SpegelSpec,
+    DistributionSpec, LazySpec, MirrorSpec, NodeSpec, PiecesSpec, PrePullSpec, RegionSpec,
+    SpegelSpec,
 };
 
 /// Path of the images from the registry to the nodes.
@@ -171,7 +171,7 @@ impl Checker<'_> {
         &mut self,
         written: &[MirrorSpec],
         regions: &[RegionSpec],
-        images: &[ImageSpec],
+        images: &[String],
     ) -> Vec<MirrorSpec> {
         let list = Path::of("mirrors");
         self.unique(
@@ -182,10 +182,9 @@ impl Checker<'_> {
                 .enumerate(),
         );
         let regions: Vec<String> = regions.iter().map(|region| region.name.clone()).collect();
-        let images: Vec<String> = images.iter().map(|image| image.name.clone()).collect();
         let mut mirrors = Vec::new();
         for (index, mirror) in written.iter().enumerate() {
-            mirrors.extend(self.mirror(&list.index(index), mirror, &regions, &images));
+            mirrors.extend(self.mirror(&list.index(index), mirror, &regions, images));
         }
         mirrors
     }
@@ -203,14 +202,21 @@ impl Checker<'_> {
             &Path::of("regions"),
             regions,
         )?;
-        let list = Path::of("release").key("images");
+        let list = if self.is_set(&Path::of("applications")) {
+            Path::of("applications")
+        } else {
+            Path::of("release").key("images")
+        };
         let mut holds = Vec::new();
         match &mirror.image_names {
             None => holds.extend(0..images.len()),
             Some(names) => {
                 for (index, name) in names.iter().enumerate() {
                     let path = path.key("holds").index(index);
-                    holds.extend(self.lookup(&path, name, &list, images));
+                    if self.lookup(&path, name, &list, images).is_some() {
+                        // Several applications may have an image with this name.
+                        holds.extend((0..images.len()).filter(|at| images[*at] == *name));
+                    }
                 }
             }
         }

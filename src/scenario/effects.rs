@@ -11,13 +11,14 @@
 //! With `--set`, only what it sets is checked, because the file is right without it.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use super::constants::Level;
 use super::loader::{Loader, Purpose};
 use super::price::without_effect;
 use super::turned_off::{WrittenSettings, turned_off};
 use super::uncertainty::StatedConstant;
-use super::{Experiment, Scenario, Variant};
+use super::{ApplicationRollout, Experiment, Scenario, Variant};
 use crate::document::path::{Path, Step};
 use crate::document::problem::Problem;
 use crate::document::tree::Node;
@@ -232,17 +233,34 @@ fn is_same(one: &Scenario, other: &Scenario) -> bool {
         && one.control_loop == other.control_loop
         && one.horizon == other.horizon
         && one.price == other.price
+        && has_same_views(one, other)
         && rest(one) == rest(other)
+}
+
+/// Returns whether the applications of two scenarios have the same clusters and workloads.
+fn has_same_views(one: &Scenario, other: &Scenario) -> bool {
+    let own = one.applications.iter().map(|application| &application.view);
+    own.eq(other
+        .applications
+        .iter()
+        .map(|application| &application.view))
 }
 
 /// Returns the parts of a scenario that have no comparison, as text.
 fn rest(scenario: &Scenario) -> String {
     let Scenario {
-        strategy,
-        groups,
-        calendar,
-        changes,
-        ..
+        groups, calendar, ..
     } = scenario;
-    format!("{strategy:?} {groups:?} {calendar:?} {changes:?}")
+    let mut text = format!("{groups:?} {calendar:?}");
+    for application in &scenario.applications {
+        let ApplicationRollout {
+            name,
+            strategy,
+            released,
+            changes,
+            ..
+        } = application;
+        let _ = write!(text, " {name} {strategy:?} {released:?} {changes:?}");
+    }
+    text
 }

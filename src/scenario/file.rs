@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::application_file::ApplicationFile;
 use super::assertion::AssertionFields;
 use super::changes::ChangeFile;
 use super::clock::StartTime;
@@ -79,9 +80,12 @@ pub(crate) struct ExperimentFile {
     pub(crate) node: Option<NodeSpec>,
     /// Rates at which the pods of a cluster are created, scheduled and started.
     pub(crate) pods: PodSpec,
-    /// The images and workloads that are rolled out.
-    #[cfg_attr(test, schemars(required))]
+    /// The images and workloads that are rolled out. An experiment has `release` or `applications`.
+    #[cfg_attr(test, schemars(with = "ReleaseFile"))]
     pub(crate) release: Option<ReleaseFile>,
+    /// Several applications, by name; a pattern such as `svc-{01..40}` stands for forty. Each has a release, clusters
+    /// and a release time of its own.
+    pub(crate) applications: Option<Ordered<ApplicationFile>>,
     /// Failures and defects. Default: none.
     pub(crate) faults: FaultSpec,
     /// People's actions during a rollout, such as stopping it. Default: none.

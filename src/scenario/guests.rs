@@ -22,3 +22,21 @@ pub struct Guests {
     /// The source of these objects, as name and text. Results record it like the files of an experiment.
     pub sources: BTreeMap<String, String>,
 }
+
+impl Guests {
+    /// Names the objects of the program for readers of the results: no file and no command has them.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for strategy in self.strategies.values() {
+            let name = format!("`{}`", strategy.name());
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if self.faults.is_some() {
+            names.push("a failure model".to_owned());
+        }
+        names
+    }
+}

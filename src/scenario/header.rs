@@ -180,7 +180,7 @@ impl Checker<'_> {
     pub(super) fn sweep_size(&mut self, variants: usize, axes: &[Axis], clusters: usize) -> bool {
         let mut worlds: usize = 1;
         for axis in axes {
-            if axis.strategy().is_none() {
+            if axis.is_of_world() {
                 worlds = worlds.saturating_mul(axis.values.len());
             }
         }

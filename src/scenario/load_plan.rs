@@ -263,7 +263,7 @@ impl Checker<'_> {
         let worlds = candidates_by_world(&experiment.variants, objective);
         let has_choice = axes
             .iter()
-            .any(|axis| axis.strategy().is_some() && axis.values.len() > 1);
+            .any(|axis| !axis.is_of_world() && axis.values.len() > 1);
         if !has_choice && worlds.values().all(|&candidates| candidates < 2) && is_complete {
             let message =
                 "the plan has only one candidate: one strategy without a setting to search";

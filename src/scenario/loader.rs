@@ -15,6 +15,7 @@ use super::file::ExperimentFile;
 use super::header::Overrides;
 use super::import::inventory::InventoryCluster;
 use super::set::{self, SetValue};
+use super::shared_worlds::SharedWorlds;
 use super::sweep::{self, Axis, Point};
 use super::targeted::TargetedWorlds;
 use super::worded::PathProblem;
@@ -27,7 +28,9 @@ use crate::document::reader::{self, Kind, ReadError};
 use crate::document::tree::{self, Node};
 use crate::document::wording::Wording;
 use crate::products::fields::read_file;
-use crate::products::{self, Configuration, ProductEntry, Strategy, StrategyChoice};
+use crate::products::{
+    self, Configuration, DEPLOYMENT, ProductEntry, Strategy, StrategyChoice, TargetOrder,
+};
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, GuestFaults, WorldSpec};
 
@@ -64,16 +67,18 @@ pub(super) struct Loader {
     file_ends: usize,
     pub(super) set: Vec<Arc<SetValue>>,
     pub(super) tree: Node,
-    files: Files,
+    pub(super) files: Files,
     parts: Vec<PartOfFile>,
-    inventories: BTreeMap<String, Arc<Vec<InventoryCluster>>>,
+    pub(super) inventories: BTreeMap<String, Arc<Vec<InventoryCluster>>>,
     /// Number of labels in the changes of all variants so far.
-    changed_labels: usize,
+    pub(super) changed_labels: usize,
     pub(super) problems: Vec<Problem>,
     /// Notes on the strategy that is being checked.
     pub(super) notes: Vec<String>,
     /// Worlds whose fleets contain only the targets of a strategy.
     targeted: TargetedWorlds,
+    /// Worlds of several applications.
+    pub(super) shared: SharedWorlds,
     /// Constants with values other than those in the file, by index of the factor.
     pub(super) levels: Vec<(usize, Level)>,
     /// Ranges of constants that the user has set.
@@ -102,6 +107,14 @@ pub(super) struct ReadExperiment {
     pub(super) file: ExperimentFile,
     pub(super) strategies: BTreeMap<String, ReadStrategy>,
     struck: Vec<Path>,
+}
+
+impl ReadExperiment {
+    /// Returns whether the experiment has a strategy with this name.
+    pub(super) fn names_strategy(&self, name: &str) -> bool {
+        let mut written = self.file.strategies.iter().flat_map(|all| &all.0);
+        self.strategies.contains_key(name) || written.any(|(known, _)| known == name)
+    }
 }
 
 /// Everything that the variants of an experiment share.
@@ -213,11 +226,14 @@ impl Loader {
             problems: Vec::new(),
             notes: Vec::new(),
             targeted: TargetedWorlds::default(),
+            shared: SharedWorlds::default(),
             levels: Vec::new(),
             ranges: StatedRanges::new(),
             whole_worlds: Vec::new(),
         };
         loader.put_set_values();
+        loader.put_release_files();
+        loader.refuse_problems()?;
         if purpose == Purpose::Plan {
             loader.put_candidates();
         }
@@ -374,15 +390,16 @@ impl Loader {
             .flat_map(|strategies| &strategies.0)
             .map(|(name, _)| name.clone())
             .collect();
-        for name in &strategies {
-            self.strategy(&base, name, &world);
+        let alternatives = self.alternatives(&base, &strategies);
+        for name in &alternatives {
+            self.rollouts(&base, name, &world);
         }
-        let mut experiment = self.checked_header(&base, &strategies, &world);
+        let mut experiment = self.checked_header(&base, &strategies, &alternatives, &world);
         let mut variants: usize = 0;
-        for name in &strategies {
+        for name in &alternatives {
             variants = variants.saturating_add(sweep::grid_size(&axes, name));
         }
-        let clusters = world.world.clusters.len();
+        let clusters = world.world.targets();
         let fits = self.check(&base, |checker| {
             checker.sweep_size(variants, &axes, clusters)
         });
@@ -397,7 +414,7 @@ impl Loader {
         if self.levels.is_empty() {
             grid.worlds.insert(Point::new(), world);
         }
-        experiment.variants = self.variants(&mut grid, &strategies, experiment.plan.as_ref());
+        experiment.variants = self.variants(&mut grid, &alternatives, experiment.plan.as_ref());
         self.whole_worlds.clear();
         for world in grid.worlds.values() {
             self.whole_worlds.push(Arc::clone(&world.world));
@@ -419,6 +436,7 @@ impl Loader {
         &mut self,
         base: &ReadExperiment,
         strategies: &[String],
+        alternatives: &[String],
         world: &CheckedWorld,
     ) -> Experiment {
         let is_search = self.purpose == Purpose::Plan;
@@ -427,10 +445,11 @@ impl Loader {
         let target = products::target_of(base.strategies.values().map(|strategy| strategy.product));
         self.check(base, |checker| {
             checker.strategy_names(strategies);
-            checker.change_names(&base.file.changes, strategies, base.file.horizon);
-            let header = checker.header(&base.file, strategies, &folder, &overrides, is_search);
+            checker.change_names(&base.file.changes, alternatives, base.file.horizon);
+            let header = checker.header(&base.file, alternatives, &folder, &overrides, is_search);
+            let has_several = world.world.applications.len() > 1;
             Experiment {
-                target,
+                target: if has_several { DEPLOYMENT } else { target },
                 guesses: checker.guessed_links(&world.world.clusters, target),
                 ..header
             }
@@ -569,6 +588,7 @@ impl Loader {
         reading: &ReadExperiment,
         name: &str,
         world: &CheckedWorld,
+        order: TargetOrder,
     ) -> Option<(Arc<dyn Strategy>, CheckedWorld)> {
         let ReadStrategy {
             path,
@@ -579,7 +599,7 @@ impl Loader {
         let targets = self.check(reading, |checker| {
             configuration.targets(path, world.fleet(), &mut checker.context)
         })?;
-        let world = self.targeted.of_targets(world, targets);
+        let world = self.targeted.of_targets(world, targets.in_order(order));
         let strategy = self.check(reading, |checker| {
             configuration.check(path, world.fleet(), &mut checker.context)
         })?;

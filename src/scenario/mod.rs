@@ -3,6 +3,11 @@
 //! There are three representations. The file is text, with fields left out. The checked [`Scenario`] has resolved
 //! units and defaults, so later code needs no further checks. The running state is in `sim`.
 
+mod alternatives;
+mod application;
+mod application_file;
+mod application_images;
+mod applications;
 mod assertion;
 mod autoscaling;
 mod changes;
@@ -32,8 +37,12 @@ mod precision;
 pub(crate) mod price;
 mod registry;
 mod release;
+mod release_files;
+mod release_times;
+mod rollouts;
 mod schema;
 mod set;
+mod shared_worlds;
 mod sweep;
 mod targeted;
 #[cfg(test)]
@@ -49,14 +58,15 @@ use std::sync::Arc;
 
 use crate::build_info::build_info;
 use crate::calendar::CalendarStart;
-use crate::control_plane::{Change, ControlLoop};
-use crate::products::{self, ANY_TARGET, Fleet, FleetGroup, PRODUCTS, Strategy};
+use crate::control_plane::ControlLoop;
+use crate::products::{self, ANY_TARGET, DEPLOYMENT, FleetGroup, PRODUCTS};
 use crate::results::{AllowedLeft, FileNotes, Provenance, Setting, VariantInfo};
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{PlatformSpec, WorldSpec};
 
 pub use crate::document::files::OpenFile;
 pub use crate::document::{InputFile, LoadError, Problem};
+pub use application::ApplicationRollout;
 pub use assertion::Assertion;
 pub use constants::{Level, SettingInForce, SettingsInForce, StrategySettings};
 pub use guests::Guests;
@@ -94,7 +104,8 @@ pub struct Experiment {
     pub plan: Option<Plan>,
     /// The targets that a run may leave on the old version and still count as one that leaves none.
     pub allowed_left: AllowedLeft,
-    /// The products' word for an entry of the fleet: `cluster`, `member cluster` or `instance`.
+    /// The word for a target: the products' word for an entry of the fleet (`cluster`, `member cluster` or `instance`),
+    /// or `deployment` if there are several applications.
     pub target: &'static str,
     /// Guesses that replace unknown facts about the fleet.
     pub guesses: Vec<GuessedLink>,
@@ -145,7 +156,11 @@ impl Experiment {
 fn file_notes(variants: &[Variant]) -> Vec<FileNotes> {
     let mut found: Vec<FileNotes> = Vec::new();
     for variant in variants {
-        for note in &variant.scenario.file_notes {
+        let applications = &variant.scenario.applications;
+        for note in applications
+            .iter()
+            .flat_map(|application| &application.file_notes)
+        {
             let known = found
                 .iter_mut()
                 .find(|notes| notes.strategy == variant.strategy);
@@ -203,7 +218,9 @@ impl Variant {
             setting: self.setting.clone(),
             settings: self.settings.clone(),
             product: self.scenario.product.to_owned(),
-            target: if target == ANY_TARGET {
+            target: if self.scenario.has_several_applications() {
+                DEPLOYMENT.to_owned()
+            } else if target == ANY_TARGET {
                 String::new()
             } else {
                 target.to_owned()
@@ -217,15 +234,15 @@ impl Variant {
     }
 }
 
-/// One world and one strategy.
+/// One world, and the applications that are rolled out in it.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// The fleet, the registry, the release and the faults. Variants that differ only in strategy share it.
     pub world: Arc<WorldSpec>,
     /// Cluster groups, which a strategy may refer to. Their selectors are valid.
     pub groups: Arc<Vec<FleetGroup>>,
-    /// The strategy, which decides which cluster is next.
-    pub strategy: Arc<dyn Strategy>,
+    /// The applications, in the order of the experiment. There is at least one, and all have the same product.
+    pub applications: Vec<ApplicationRollout>,
     /// The name of the strategy's product. A bound has the name of the product whose agents and control loop it uses.
     pub product: &'static str,
     /// Whether no product ships the strategy.
@@ -236,32 +253,8 @@ pub struct Scenario {
     pub control_loop: ControlLoop,
     /// The agents, and the platform's rule for restarts.
     pub platform: PlatformSpec,
-    /// People's actions during the rollout, by time since the release.
-    pub changes: Vec<(SimDuration, Change)>,
     /// The time at which an unfinished run ends.
     pub horizon: SimDuration,
     /// What the rollout costs. `None`: no prices are written.
     pub price: Option<Arc<PriceList>>,
-    /// Notes on the product's files for readers of the results, one sentence each.
-    pub file_notes: Vec<String>,
-}
-
-impl Scenario {
-    /// Returns the fleet of the strategy.
-    #[must_use]
-    pub fn fleet(&self) -> Fleet<'_> {
-        Fleet {
-            world: &self.world,
-            groups: &self.groups,
-            calendar: self.calendar.as_deref(),
-        }
-    }
-
-    /// Returns the notes on the strategy and its files for readers of the results, one sentence each.
-    #[must_use]
-    pub fn notes(&self) -> Vec<String> {
-        let mut notes = self.file_notes.clone();
-        notes.extend(self.strategy.notes(self.fleet()));
-        notes
-    }
 }

@@ -4,7 +4,7 @@ use super::constants::short;
 use super::worded::{PathProblem, WordedProblem};
 use crate::document::path::Path;
 use crate::document::tree::{Key, Node, Value};
-use crate::results::{Limit, Objective};
+use crate::results::{Limit, Objective, Setting};
 
 /// The limits and the objective of a search.
 #[derive(Clone, Debug)]
@@ -55,7 +55,8 @@ pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<PathProblem>) {
         if !is_of_strategy(key) && !is_objective(tree, &key.text) {
             let problem = WordedProblem::new(
                 format!("`{}` is not a setting of a strategy", key.text),
-                "use a path below `strategies`, minimise or maximise it, or move it to `sweep`",
+                "use a path below `strategies`, or `releases` of an application, minimise or maximise it, or move it to \
+                 `sweep`",
             );
             problems.push(problem.at(here));
             continue;
@@ -85,9 +86,10 @@ pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<PathProblem>) {
     (tree, problems)
 }
 
-/// Returns whether a key of a sweep or search is a path within one strategy.
+/// Returns whether a key of a sweep or search is a path within one strategy, or the strategy or release time of an
+/// application.
 fn is_of_strategy(key: &Key) -> bool {
-    key.text.starts_with("strategies.")
+    Setting::is_path_of_strategy(&key.text)
 }
 
 /// Returns whether the plan minimises or maximises the setting at a path.

@@ -24,6 +24,7 @@ const MOST_REPLICAS: u32 = 100_000;
 /// The images and workloads that are rolled out.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(inline))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ReleaseFile {
     /// Whether an older revision runs everywhere when the rollout starts.
@@ -60,6 +61,15 @@ pub(crate) struct ImageFile {
     /// Ratio of uncompressed to compressed bytes of a layer, from 0.1 to 1000.
     #[serde(default = "compression_ratio")]
     pub(crate) compression_ratio: f64,
+}
+
+impl ImageFile {
+    /// Returns whether a layer has no digest in the experiment: it then differs from all other layers.
+    pub(super) fn is_own_layer(manifest: &TextOr<InlineManifest>, layer: usize) -> bool {
+        let TextOr(manifest) = manifest;
+        let layer = manifest.layers.get(layer);
+        layer.is_some_and(|layer| layer.digest.is_none())
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -116,25 +126,27 @@ impl FromText for InlineManifest {
 }
 
 impl Checker<'_> {
+    /// Returns the images of the release that is written at a path.
     pub(super) fn images(
         &mut self,
+        at: &Path,
         release: Option<&ReleaseFile>,
-        kind: ReleaseKind,
         registries: &[String],
     ) -> Vec<ImageSpec> {
-        let list = Path::of("release").key("images");
+        let kind = release.map_or_else(ReleaseKind::default, |release| release.kind);
+        let list = at.key("images");
         let written = release
             .map(|release| release.images.as_slice())
             .unwrap_or_default();
         let has_workloads = release.is_none_or(|release| !release.workloads.is_empty());
-        let is_without_pods = !has_workloads && self.is_set(&Path::of("release").key("workloads"));
+        let is_without_pods = !has_workloads && self.is_set(&at.key("workloads"));
         if written.is_empty() && !is_without_pods && self.is_whole(&list) {
             let help = "write `release: {images: [{name: shop, manifest: shop-v2.json}], workloads: [{kind: Deployment, \
                         image: shop}]}`";
             let path = if release.is_some() {
                 list.clone()
             } else {
-                Path::of("release")
+                at.clone()
             };
             self.report(&path, "no image is released", help);
         }
@@ -152,16 +164,18 @@ impl Checker<'_> {
             layers += image.layers.len() + image.previous.len();
             images.push(image);
         }
-        if layers > MOST_LAYERS || images.len() > MOST_IMAGES {
-            let message = format!(
-                "the release has {} images with {layers} layers",
-                images.len()
-            );
+        self.image_limits(&list, images.len(), layers);
+        images
+    }
+
+    /// Reports too many images, or layers in all of their revisions.
+    pub(super) fn image_limits(&mut self, list: &Path, images: usize, layers: usize) {
+        if layers > MOST_LAYERS || images > MOST_IMAGES {
+            let message = format!("the release has {images} images with {layers} layers");
             let help =
                 format!("at most {MOST_IMAGES} images and {MOST_LAYERS} layers are simulated");
-            self.report(&list, message, &help);
+            self.report(list, message, &help);
         }
-        images
     }
 
     fn image(
@@ -305,12 +319,14 @@ impl Checker<'_> {
         model
     }
 
+    /// Returns the workloads of the release that is written at a path. `images` are its images.
     pub(super) fn workloads(
         &mut self,
+        at: &Path,
         release: Option<&ReleaseFile>,
         images: &[ImageSpec],
     ) -> Vec<WorkloadSpec> {
-        let list = Path::of("release").key("workloads");
+        let list = at.key("workloads");
         let written = release
             .map(|release| release.workloads.as_slice())
             .unwrap_or_default();
@@ -336,7 +352,7 @@ impl Checker<'_> {
         );
         for (index, workload) in workloads.iter_mut().enumerate() {
             let path = list.index(index);
-            let images = Path::of("release").key("images");
+            let images = at.key("images");
             workload.image = self
                 .lookup(&path.key("image"), &workload.image_name, &images, &names)
                 .unwrap_or(0);

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use itertools::Itertools;
 
+use super::alternatives::{self, Alternatives};
 use super::worded::{PathProblem, WordedProblem};
 use crate::document::in_one_line;
 use crate::document::path::{Path, Step};
@@ -23,23 +24,27 @@ pub(crate) struct Axis {
     pub(crate) values: Vec<Node>,
     /// The axis's name in results: the last key of the path, or the whole path if the key is not unique.
     pub(crate) name: String,
+    /// The variant that the axis is about. `None`: it is about all.
+    variant: Option<String>,
 }
 
 impl Axis {
-    /// Returns the strategy that the axis belongs to. `None`: it affects all strategies.
-    pub(crate) fn strategy(&self) -> Option<&str> {
-        match self.path.0.as_slice() {
-            [Step::Key(top), Step::Key(strategy), ..] if top == "strategies" => Some(strategy),
-            _ => None,
+    /// Returns whether the axis is a setting of the world: not of a strategy, nor when an application is released.
+    pub(crate) fn is_of_world(&self) -> bool {
+        !Setting::is_path_of_strategy(&self.path.to_string())
+    }
+
+    /// Returns whether runs of a variant depend on the axis.
+    fn is_about(&self, variant: &str) -> bool {
+        match &self.variant {
+            Some(own) => own == variant,
+            None => true,
         }
     }
 
-    /// Returns whether runs of a strategy depend on the axis.
-    fn is_about(&self, strategy: &str) -> bool {
-        match self.strategy() {
-            Some(own) => own == strategy,
-            None => true,
-        }
+    /// Returns whether the axis tunes a variant, in the same world.
+    pub(crate) fn tunes(&self, variant: &str) -> bool {
+        !self.is_of_world() && self.is_about(variant)
     }
 }
 
@@ -82,9 +87,15 @@ pub(super) fn axes(tree: &Node) -> (Vec<Axis>, Vec<PathProblem>) {
     let mut axes: Vec<Axis> = Vec::new();
     let mut problems = Vec::new();
     let strategies = strategy_names(tree);
+    let alternatives = Alternatives::of(tree);
     for (key, node) in tree.get(&sweep).map(Node::entries).unwrap_or_default() {
         match axis(key, node, &strategies, &axes) {
-            Ok(axis) => axes.push(axis),
+            Ok(mut axis) => {
+                let strategy = alternatives::strategy_of(&axis.path);
+                let own = strategy.filter(|own| !alternatives.own.iter().any(|name| name == own));
+                axis.variant = own.map(str::to_owned);
+                axes.push(axis);
+            }
             Err(problem) => problems.push(problem.at(sweep.key(&key.text))),
         }
     }
@@ -109,6 +120,7 @@ fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Ax
         at: key.at.clone(),
         values: node.items().to_vec(),
         name: String::new(),
+        variant: None,
     };
     check_path(&axis, strategies)?;
     if !matches!(node.value, Value::List(_)) || axis.values.is_empty() {
@@ -161,14 +173,15 @@ fn check_path(axis: &Axis, strategies: &[&str]) -> Result<(), WordedProblem> {
             "sweep a setting of the world or of a strategy",
         ));
     }
-    let is_strategy = axis.strategy().is_some() && axis.path.0.len() == 2;
+    let strategy = alternatives::strategy_of(&axis.path);
+    let is_strategy = strategy.is_some() && axis.path.0.len() == 2;
     if is_strategy || axis.path == Path::of("strategies") {
         return Err(WordedProblem::new(
             "a strategy as a whole cannot be swept",
             "write another entry of `strategies` instead, or sweep a setting inside one",
         ));
     }
-    if let Some(strategy) = axis.strategy()
+    if let Some(strategy) = strategy
         && !strategies.contains(&strategy)
     {
         let help = did_you_mean(strategy, strategies.iter().copied(), || {
@@ -217,10 +230,10 @@ pub(crate) fn grid(axes: &[Axis], strategy: &str) -> Vec<Point> {
     points
 }
 
-/// Returns the part of a point that affects the world, without the settings of strategies.
+/// Returns the part of a point that affects the world, without the settings of strategies and release times.
 pub(crate) fn world_point(axes: &[Axis], point: &Point) -> Point {
     let mut of_world = point.clone();
-    of_world.retain(|chosen| axes[chosen.axis].strategy().is_none());
+    of_world.retain(|chosen| axes[chosen.axis].is_of_world());
     of_world
 }
 

@@ -50,6 +50,18 @@ impl TargetedWorlds {
     }
 }
 
+/// Returns the world with only these clusters, by their index.
+pub(super) fn only_clusters(whole: &WorldSpec, clusters: &[usize]) -> WorldSpec {
+    let mut targets = Vec::with_capacity(clusters.len());
+    for index in clusters {
+        targets.push(ChosenTarget {
+            index: *index,
+            labels: None,
+        });
+    }
+    only(whole, &targets)
+}
+
 /// Returns the world with only these clusters.
 fn only(whole: &WorldSpec, targets: &[ChosenTarget]) -> WorldSpec {
     let mut clusters = Vec::with_capacity(targets.len());
@@ -64,6 +76,18 @@ fn only(whole: &WorldSpec, targets: &[ChosenTarget]) -> WorldSpec {
         clusters,
         ..whole.clone()
     };
+    for (application, before) in world.applications.iter_mut().zip(&whole.applications) {
+        if before.clusters.is_none() {
+            continue;
+        }
+        let mut left = Vec::new();
+        for (at, target) in targets.iter().enumerate() {
+            if before.is_on(target.index) {
+                left.push(at);
+            }
+        }
+        application.clusters = Some(left);
+    }
     for outage in &mut world.faults.regional {
         let before: BTreeSet<usize> = std::mem::take(&mut outage.clusters).into_iter().collect();
         for (at, target) in targets.iter().enumerate() {

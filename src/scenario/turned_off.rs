@@ -33,6 +33,11 @@ pub(super) struct WrittenSettings<'w> {
 }
 
 impl WrittenSettings<'_> {
+    /// Returns whether the experiment has applications instead of a release.
+    fn has_applications(self) -> bool {
+        self.file.get(&Path::of("applications")).is_some()
+    }
+
     /// Returns where a setting is written: its path, or the sweep's that is at it or below it.
     fn place(self, path: &Path) -> Option<Path> {
         if self.file.get(path).is_some() {
@@ -78,6 +83,7 @@ fn of_world(written: WrittenSettings<'_>, world: &WorldSpec) -> Vec<TurnedOff> {
     rules.disk();
     rules.pre_pull();
     rules.offline();
+    rules.agent();
     rules.off
 }
 
@@ -191,11 +197,12 @@ impl Rules<'_> {
 
     fn images(&mut self) {
         let world = self.world;
-        if world.workloads.is_empty() {
+        // The images of an application have other names in the world.
+        if world.applications[0].workloads.is_empty() || self.written.has_applications() {
             return;
         }
         let mut is_run = vec![false; world.images.len()];
-        for workload in &world.workloads {
+        for workload in &world.applications[0].workloads {
             is_run[workload.image] = true;
         }
         for (at, image) in world.images.iter().enumerate() {
@@ -271,6 +278,16 @@ impl Rules<'_> {
                 &path.key("zstdFactor"),
                 "`zstdFactor` has no effect: no layer is compressed with zstd",
                 "remove it; layers of manifests with a media type that ends in `zstd` use it",
+            );
+        }
+    }
+
+    fn agent(&mut self) {
+        if self.world.applications.len() == 1 {
+            self.add(
+                &Path::of("agent").key("workers"),
+                "`workers` has no effect: an agent applies only one application",
+                "remove it, or write several `applications`",
             );
         }
     }

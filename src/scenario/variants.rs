@@ -6,12 +6,13 @@
 
 use itertools::Itertools;
 
+use super::alternatives::Alternatives;
 use super::constants::{lay_all, product_of};
 use super::loader::{Loader, VariantGrid};
+use super::rollouts::VariantRollouts;
 use super::sweep::{self, Axis, LeadsNowhere, Point};
 use super::{Plan, Scenario, Variant};
 use crate::document::in_one_line;
-use crate::document::path::Path;
 use crate::document::tree::Node;
 use crate::products::ProductEntry;
 use crate::results::Setting;
@@ -28,21 +29,16 @@ impl Loader {
     /// Returns the tree of every variant.
     pub(super) fn trees(&self) -> Vec<VariantTree> {
         let (axes, _) = sweep::axes(&self.tree);
-        let strategies = self
-            .tree
-            .get(&Path::of("strategies"))
-            .map(Node::entries)
-            .unwrap_or_default();
         let mut trees = Vec::new();
-        for (strategy, _) in strategies {
-            for point in sweep::grid(&axes, &strategy.text) {
+        for variant in Alternatives::of(&self.tree).variants {
+            for point in sweep::grid(&axes, &variant) {
                 let Ok(tree) = sweep::apply(&self.tree, &axes, &point) else {
                     continue;
                 };
-                if let Some(product) = product_of(&tree, &strategy.text) {
+                if let Some(product) = product_of(&tree, &variant) {
                     trees.push(VariantTree {
                         tree,
-                        strategy: strategy.text.clone(),
+                        strategy: variant.clone(),
                         product,
                     });
                 }
@@ -90,27 +86,31 @@ impl Loader {
             .entry(sweep::world_point(&grid.axes, point))
             .or_insert_with(|| self.world(&reading))
             .clone();
-        let is_bound = reading.strategies.get(name)?.product.is_bound;
         let product = product_of(&reading.tree, name)?;
-        self.notes.clear();
-        let strategy = self.strategy(&reading, name, &world);
-        let file_notes = std::mem::take(&mut self.notes);
+        let rollouts = self.rollouts(&reading, name, &world);
         let described = self.check(&reading, |checker| checker.agent(product.agent));
         let restarts = self.check(&reading, |checker| checker.restarts(product.restarts));
         let control_loop = self.check(&reading, |checker| {
             checker.control_loop(product.control_loop.clone())
         });
-        let (strategy, world) = strategy?;
+        let VariantRollouts {
+            mut applications,
+            strategies,
+            world,
+        } = rollouts?;
+        let is_bound = reading.strategies.get(&strategies[0])?.product.is_bound;
+        // All applications have the same agents.
         let platform = PlatformSpec {
-            agent: strategy.agent(described),
+            agent: applications[0].strategy.agent(described),
             restarts,
         };
-        self.check(&reading, |checker| {
-            checker.apply_faults_of(name, &*strategy, &world.world.faults);
-        });
-        let changes = self.check(&reading, |checker| {
-            checker.changes(&reading.file.changes, name, &*strategy, &world)
-        });
+        for (application, strategy) in applications.iter_mut().zip(&strategies) {
+            let own = &*application.strategy;
+            application.changes = self.check(&reading, |checker| {
+                checker.apply_faults_of(strategy, own, &world.world.faults);
+                checker.changes(&reading.file.changes, name, own, &world)
+            });
+        }
         self.check(&reading, |checker| checker.horizon(&reading.file));
         let price = self.check(&reading, |checker| {
             checker.price(reading.file.price.as_ref(), &world.world)
@@ -121,13 +121,11 @@ impl Loader {
             calendar: world.calendar,
             control_loop,
             platform,
-            strategy,
+            applications,
             product: product.title,
             is_bound,
-            changes,
             horizon: reading.file.horizon,
             price,
-            file_notes,
         })
     }
 }
@@ -136,7 +134,7 @@ impl Loader {
 /// world.
 fn points(axes: &[Axis], strategy: &str, plan: Option<&Plan>) -> Vec<Point> {
     let grid = sweep::grid(axes, strategy);
-    let has_own = axes.iter().any(|axis| axis.strategy() == Some(strategy));
+    let has_own = axes.iter().any(|axis| axis.tunes(strategy));
     let is_tuned =
         plan.is_some_and(|plan| plan.tries.is_some() && plan.objective.measure().is_some());
     if !has_own || !is_tuned {

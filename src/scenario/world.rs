@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::application_images::WorldContents;
 use super::check::{CheckedWorld, Checker};
 use super::clock::StartTime;
 use super::file::ExperimentFile;
@@ -9,9 +10,26 @@ use super::names::LONGEST_NAME;
 use crate::document::path::Path;
 use crate::document::text_or::TextOr;
 use crate::units::SimDuration;
-use crate::world::{ReleaseKind, WorldSpec};
+use crate::world::{ClusterSpec, WorldSpec};
 
 impl Checker<'_> {
+    /// Checks the release or the applications, and returns their images and workloads. `registries` are the names of
+    /// the other registries.
+    fn contents(
+        &mut self,
+        file: &ExperimentFile,
+        registries: &[String],
+        clusters: &[ClusterSpec],
+    ) -> WorldContents {
+        if !self.release_or_applications(file) {
+            return self.contents_of_release(file, registries);
+        }
+        self.application_names(file);
+        self.release_times(file);
+        let selected = self.clusters_of_applications(file, clusters);
+        self.contents_of_applications(file, registries, &selected, clusters.len())
+    }
+
     /// Checks everything except the strategies.
     pub(crate) fn world(&mut self, file: &ExperimentFile) -> CheckedWorld {
         let regions = file.regions.clone();
@@ -39,10 +57,6 @@ impl Checker<'_> {
             }
         }
         let groups = self.groups(file.cluster_groups.as_deref(), inventory, &clusters);
-        let kind = file
-            .release
-            .as_ref()
-            .map_or_else(ReleaseKind::default, |release| release.kind);
         let starts = file
             .starts_at
             .as_ref()
@@ -53,12 +67,17 @@ impl Checker<'_> {
             .iter()
             .map(|registry| registry.name.clone())
             .collect();
-        let images = self.images(file.release.as_ref(), kind, &names);
-        let workloads = self.workloads(file.release.as_ref(), &images);
+        let contents = self.contents(file, &names, &clusters);
         let node = self.node(file.node.as_ref());
         let mut distribution = self.distribution(file.distribution.as_ref(), &clusters, &node);
-        distribution.mirrors = self.mirrors(&file.mirrors, &regions, &images);
+        distribution.mirrors = self.mirrors(&file.mirrors, &regions, &contents.written_names);
+        let workloads = contents.workloads();
         let faults = self.faults(&file.faults, &clusters, &regions, &workloads);
+        let WorldContents {
+            images,
+            applications,
+            ..
+        } = contents;
         let mut world = WorldSpec {
             clusters,
             regions,
@@ -72,8 +91,7 @@ impl Checker<'_> {
             node,
             pods: file.pods,
             images,
-            workloads,
-            release: kind,
+            applications,
             faults,
         };
         self.blob_scopes(&world);

@@ -83,7 +83,7 @@ pub fn run_emulated<L: Laboratory>(
     let label = format!("{}, replicate {replicate}", variant.label);
     let mut sim = Sim::new(&variant.scenario, &label, seed, replicate, &mut queue);
     sim.world.order_pulls();
-    sim.control.record_statuses();
+    sim.record_statuses();
     let horizon = SimTime::ZERO + variant.scenario.horizon;
     let end = drive(&mut sim, &mut queue, laboratory, horizon)?;
     sim.world.measure_totals(laboratory.totals()?);

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use crate::control_plane::Change;
 use crate::scenario::Scenario;
 use crate::units::counted;
-use crate::world::{CachePlace, DistributionKind, ImageSpec, ReleaseKind, WorkloadKind, WorldSpec};
+use crate::world::{CachePlace, DistributionKind, ImageSpec, WorkloadKind, WorldSpec};
 
 /// Bytes for each cluster, with its link and its row in the results, without its nodes and pods.
 const CLUSTER: f64 = 400.0;
@@ -79,32 +79,56 @@ impl MemoryPart {
 pub fn memory_of_run(scenario: &Scenario) -> Vec<MemoryPart> {
     let world = &*scenario.world;
     let sizes = WorldSizes::of(world);
-    let changes = scenario.changes.iter();
-    let releases = changes.filter(|(_, change)| matches!(change, Change::Release(_)));
-    let of_product = scenario.strategy.memory_of_target(releases.count());
     let mut parts = vec![
-        MemoryPart::of(sizes.clusters, "cluster", CLUSTER + of_product),
+        of_clusters(scenario, &sizes),
         MemoryPart::of(sizes.nodes, "node", NODE),
         MemoryPart::of(sizes.new_pods, "new pod", NEW_POD),
         MemoryPart::of(sizes.old_pods, "old pod", POD),
         of_workloads(world),
         of_pulls(&sizes),
     ];
-    parts.push(of_lists(scenario.strategy.lists_of_targets(), world));
+    for application in &scenario.applications {
+        let lists = application.strategy.lists_of_targets();
+        parts.push(of_lists(lists, scenario.targets_of(application)));
+    }
     parts.extend(of_distribution(world, &sizes));
     parts
 }
 
+/// Returns the memory of clusters, and of a product's controllers for their targets.
+fn of_clusters(scenario: &Scenario, sizes: &WorldSizes) -> MemoryPart {
+    let mut of_targets = 0.0;
+    for application in &scenario.applications {
+        let changes = application.changes.iter();
+        let releases = changes.filter(|(_, change)| matches!(change, Change::Release(_)));
+        let of_target = application.strategy.memory_of_target(releases.count());
+        of_targets += of_target * scenario.targets_of(application) as f64;
+    }
+    let bytes = sizes.clusters * CLUSTER + of_targets;
+    let mut of = counted(sizes.clusters as u64, "cluster");
+    if scenario.has_several_applications() {
+        of = format!("{of} with {}", counted(scenario.targets(), "deployment"));
+    }
+    MemoryPart { bytes, of }
+}
+
 fn of_workloads(world: &WorldSpec) -> MemoryPart {
-    let clusters = world.clusters.len();
-    let workloads = world.workloads.len();
+    let mut on_clusters = 0;
+    let mut workloads = 0;
+    for application in &world.applications {
+        let own = application.workloads.len();
+        let clusters = application.clusters.as_ref().map(Vec::len);
+        on_clusters += own * clusters.unwrap_or(world.clusters.len());
+        workloads += own;
+    }
+    let on = if world.applications.len() > 1 {
+        "on the clusters of their applications".to_owned()
+    } else {
+        format!("in each of {}", counted(world.clusters.len(), "cluster"))
+    };
     MemoryPart {
-        bytes: (clusters * workloads) as f64 * WORKLOAD,
-        of: format!(
-            "{} in each of {}",
-            counted(workloads, "workload"),
-            counted(clusters, "cluster")
-        ),
+        bytes: on_clusters as f64 * WORKLOAD,
+        of: format!("{} {on}", counted(workloads, "workload")),
     }
 }
 
@@ -121,13 +145,12 @@ fn of_pulls(sizes: &WorldSizes) -> MemoryPart {
 }
 
 /// Returns the memory of a product's lists. Each list may contain every cluster.
-fn of_lists(lists: usize, world: &WorldSpec) -> MemoryPart {
-    let clusters = world.clusters.len();
+fn of_lists(lists: usize, targets: usize) -> MemoryPart {
     MemoryPart {
-        bytes: (lists * clusters) as f64 * LISTED_TARGET,
+        bytes: (lists * targets) as f64 * LISTED_TARGET,
         of: format!(
             "{lists} partitions or steps of up to {} each",
-            counted(clusters, "cluster")
+            counted(targets, "cluster")
         ),
     }
 }
@@ -200,19 +223,26 @@ impl WorldSizes {
                 Some(autoscaling) => f64::from(autoscaling.max_nodes),
                 None => cluster.nodes.mean(),
             };
-            let mut own_pods = 0.0;
-            for workload in &world.workloads {
-                own_pods += match workload.kind {
-                    WorkloadKind::Deployment { replicas, .. } => f64::from(replicas),
-                    WorkloadKind::DaemonSet { .. } => own_nodes,
-                };
-            }
             sizes.nodes += own_nodes;
+            let mut own_pods = 0.0;
+            for (number, application) in world.applications.iter().enumerate() {
+                if !application.is_on(at) {
+                    continue;
+                }
+                let mut pods = 0.0;
+                for workload in &application.workloads {
+                    pods += match workload.kind {
+                        WorkloadKind::Deployment { replicas, .. } => f64::from(replicas),
+                        WorkloadKind::DaemonSet { .. } => own_nodes,
+                    };
+                }
+                if world.installed(number, at).is_some() {
+                    sizes.old_pods += pods;
+                }
+                own_pods += pods;
+            }
             sizes.new_pods += own_pods;
             sizes.pulls += own_nodes.min(own_pods);
-            if world.release == ReleaseKind::Update && world.installed(at).is_some() {
-                sizes.old_pods += own_pods;
-            }
         }
         sizes
     }

@@ -4,7 +4,8 @@
 //! function of a scenario, a seed and a replicate, on one thread; everything that a report shows comes from the
 //! [`RunRecord`] it returns.
 //!
-//! A run ends when the product sees every target ready on the wanted revision, when no pending event can change what
+//! Each application has its own control plane and its own time of release, and all share the world. A run ends when
+//! the products see every target ready on the wanted revision, when no pending event can change what
 //! the product sees (the run then reports the rule that blocks the rollout), or at the horizon. After completion the
 //! world stops, and only the product continues until it reports the completion itself. Later failures therefore have
 //! no effect, and everything except the time of that report is recorded before.
@@ -14,6 +15,8 @@
 //!
 //! A run whose events repeat without progress fails ([`NoProgress`]).
 
+mod activity;
+mod applications;
 mod cost;
 mod draws;
 mod emulated;
@@ -25,17 +28,18 @@ mod progress;
 mod progress_guard;
 mod reach;
 mod record;
+mod rollout;
 #[cfg(test)]
 mod tests;
 
-use crate::control_plane::ControlPlane;
 use crate::engine::{self, End, EventQueue, Observer, Stop};
-use crate::products::Run;
 use crate::results::{RunOutcome, RunRecord};
 use crate::rollout::Hold;
 use crate::scenario::{Scenario, Variant};
 use crate::units::SimTime;
-use crate::world::{DistributionEvent, DriverEvent, Event, Queue, TargetId, World};
+use crate::world::{
+    ApplicationId, DistributionEvent, DriverEvent, Event, Queue, Report, TargetId, World,
+};
 pub use draws::draw_shares;
 pub use emulated::{EndedPull, LabObservation, Laboratory, MeasuredEgress, run_emulated};
 pub use error::RunFailure;
@@ -47,6 +51,7 @@ pub use progress_guard::NoProgress;
 use progress_guard::{ProgressGuard, ProgressMark};
 use reach::Reach;
 use record::RunEnd;
+use rollout::RunningRollout;
 
 /// Runs one variant with the random numbers of this seed and replicate.
 ///
@@ -154,7 +159,7 @@ fn simulate<O: Observer<Event>>(
     let label = format!("{}, replicate {replicate}", variant.label);
     let mut sim = Sim::new(scenario, &label, seed, replicate, &mut queue);
     if is_in_detail {
-        sim.control.record_statuses();
+        sim.record_statuses();
     }
     let horizon = SimTime::ZERO + scenario.horizon;
     let end = engine::run(&mut sim, &mut queue, observer, horizon, Sim::is_over);
@@ -194,11 +199,13 @@ fn conclude(
         sim.await_reported_completion(queue, horizon)?;
         record.run.reported_s = sim.reported_s();
     }
-    record.statuses = sim.control.take_statuses(queue.now().max(end.at));
-    match sim.control.finish() {
-        Some(error) => Err(error.into()),
-        None => Ok(record),
+    record.statuses = sim.take_statuses(queue.now().max(end.at));
+    for rollout in &mut sim.rollouts {
+        if let Some(error) = rollout.control.finish() {
+            return Err(error.into());
+        }
     }
+    Ok(record)
 }
 
 /// A run in progress.
@@ -207,9 +214,17 @@ struct Sim<'s> {
     label: &'s str,
     scenario: &'s Scenario,
     world: World<'s>,
-    control: ControlPlane<'s>,
+    /// The rollout of each application, in the order of the experiment.
+    rollouts: Vec<RunningRollout<'s>>,
+    /// Whether a controller is an external process with its own clock.
+    is_of_process: bool,
+    /// Whether the process of a controller has failed.
+    has_failed: bool,
+    /// The number of pending timers of all controllers.
+    timers: usize,
+    /// The progress of all targets.
     progress: Progress,
-    /// The time at which the new revision was released. `None`: a pre-pull is still in progress.
+    /// The time of the first release. `None`: a pre-pull is still in progress.
     released: Option<SimTime>,
     /// Whether the rollout is complete, so that the world has stopped.
     is_world_over: bool,
@@ -235,19 +250,11 @@ impl<'s> Sim<'s> {
     ) -> Self {
         let mut world = World::new(&scenario.world, &scenario.platform, seed, replicate, queue);
         let streams = engine::Streams::new(seed, replicate);
-        let run = Run {
-            label,
-            fleet: scenario.fleet(),
-            control_loop: &scenario.control_loop,
-            horizon: SimTime::ZERO + scenario.horizon,
-            streams,
-        };
-        let controller = scenario.strategy.controller(run);
-        let targets = world.targets();
-        let watch_delay = scenario.control_loop.watch_delay;
-        let control = ControlPlane::new(controller, targets, watch_delay, &scenario.changes);
-        if control.traits.sees_progress_deadlines {
-            world.watch_progress_deadlines();
+        let rollouts = RunningRollout::all(scenario, label, streams);
+        for rollout in &rollouts {
+            if rollout.control.traits.sees_progress_deadlines {
+                world.watch_progress_deadlines();
+            }
         }
         let mut nodes = 0;
         for site in world.site_facts() {
@@ -256,9 +263,12 @@ impl<'s> Sim<'s> {
         let mut sim = Self {
             label,
             scenario,
+            progress: Progress::new(world.targets()),
             world,
-            control,
-            progress: Progress::new(targets),
+            is_of_process: rollouts.iter().any(RunningRollout::is_of_process),
+            has_failed: false,
+            timers: 0,
+            rollouts,
             released: None,
             is_world_over: false,
             guard: ProgressGuard::new(scenario, nodes),
@@ -271,14 +281,20 @@ impl<'s> Sim<'s> {
         if scenario.world.distribution.pre_pull.is_none() {
             sim.release(queue);
         }
-        sim.control.links(&mut sim.world, queue);
-        sim.control.arrive(sim.world.take_reports(), queue);
+        sim.links_changed(queue);
+        sim.take_reports(queue);
         sim
     }
 
+    /// Releases the applications from now on, each at its own time.
     fn release(&mut self, queue: &mut Queue) {
-        self.released = Some(queue.now());
-        self.control.release(queue);
+        let mut first = SimTime::MAX;
+        for (rollout, application) in self.rollouts.iter_mut().zip(&self.scenario.applications) {
+            let at = queue.now() + application.released;
+            rollout.release(at, queue);
+            first = first.min(at);
+        }
+        self.released = Some(first);
     }
 
     /// Continues a complete rollout. Only the product acts, until it reports completion itself.
@@ -288,20 +304,36 @@ impl<'s> Sim<'s> {
         horizon: SimTime,
     ) -> Result<(), NoProgress> {
         self.is_world_over = true;
-        self.control.conclude(&mut self.world, queue);
-        if !self.control.traits.reports_completion {
+        let mut is_reported = false;
+        for rollout in &mut self.rollouts {
+            let mut targets = rollout.targets_in(&mut self.world);
+            rollout.control.conclude(&mut targets, queue);
+            is_reported |= rollout.control.traits.reports_completion;
+        }
+        self.count_timers();
+        if !is_reported {
             return Ok(());
         }
         engine::run(self, queue, &mut (), horizon, |sim, queue| {
             sim.endless.is_some()
                 || sim.stop.ends_after(queue.handled())
-                || !sim.control.may_report(&sim.world)
+                || !sim.may_report_completion()
         });
         self.endless.take().map_or(Ok(()), Err)
     }
 
+    /// Returns whether a product can still report completion when nothing more happens in the world.
+    fn may_report_completion(&self) -> bool {
+        for rollout in &self.rollouts {
+            if rollout.control.may_report(&rollout.states_in(&self.world)) {
+                return true;
+            }
+        }
+        false
+    }
+
     fn is_over(&self, queue: &Queue) -> bool {
-        if self.control.has_failed() || self.endless.is_some() {
+        if self.has_failed || self.endless.is_some() {
             return true;
         }
         if self.stop.ends_after(queue.handled()) || self.world.failure_of_guest().is_some() {
@@ -314,12 +346,24 @@ impl<'s> Sim<'s> {
             return true;
         }
         // A native controller cannot act without a timer. A process may have its own timers.
-        if !self.control.traits.is_process && self.world.is_at_rest(queue, 0) {
+        if !self.is_of_process && self.world.is_at_rest(queue, 0) {
             return true;
         }
         // Checked last, because this check may cost as much as a pass.
-        self.world.is_at_rest(queue, self.control.timers())
-            && self.control.controller.is_idle(&self.world)
+        self.world.is_at_rest(queue, self.timers)
+            && self
+                .rollouts
+                .iter()
+                .all(|rollout| rollout.is_idle(&self.world))
+    }
+
+    /// Counts the timers of all controllers again, and those that have failed.
+    fn count_timers(&mut self) {
+        self.timers = 0;
+        for rollout in &self.rollouts {
+            self.timers += rollout.control.timers();
+            self.has_failed |= rollout.control.has_failed();
+        }
     }
 
     /// Counts an event that is about to happen, and detects events that repeat without progress.
@@ -328,13 +372,18 @@ impl<'s> Sim<'s> {
             return;
         }
         let mark = ProgressMark {
-            promotions: self.control.first_promotions(),
+            promotions: self
+                .rollouts
+                .iter()
+                .map(|rollout| rollout.control.first_promotions())
+                .sum(),
             done: self.progress.most_done(),
             acts: self.acts,
         };
         let kind = match event {
-            Event::Driver(DriverEvent::Timer(number)) => {
-                self.control.controller.timer_kind(*number)
+            Event::Driver(application, DriverEvent::Timer(number)) => {
+                let rollout = &self.rollouts[application.index()];
+                rollout.control.controller.timer_kind(*number)
             }
             _ => None,
         };
@@ -358,11 +407,13 @@ impl<'s> Sim<'s> {
         }
     }
 
-    /// Returns the seconds from the release until the product's report of completion is true. The report itself may be
-    /// earlier, because a product may leave out targets.
+    /// Returns the seconds from the first release until the products' reports of completion are true. The report itself
+    /// may be earlier, because a product may leave out targets.
     fn reported_s(&self) -> Option<f64> {
-        let complete = self.progress.reached(1.0).unwrap_or_default();
-        let reported = self.control.reported()?.max(complete);
+        let mut reported = self.progress.reached(1.0).unwrap_or_default();
+        for rollout in &self.rollouts {
+            reported = reported.max(rollout.control.reported()?);
+        }
         Some((reported - self.released?).as_secs_f64())
     }
 
@@ -373,14 +424,17 @@ impl<'s> Sim<'s> {
             let cluster = self.world.cluster_of_target(TargetId::at(target));
             clusters.push(&self.scenario.world.clusters[cluster.index()]);
         }
-        let heeds_pause = !self.control.traits.ignores_pause;
+        // All applications have one product.
+        let heeds_pause = !self.rollouts[0].control.traits.ignores_pause;
         let horizon = SimTime::ZERO + self.scenario.horizon;
         let online = self.world.ever_online(horizon);
         let reach = Reach::judge(&clusters, &self.progress, heeds_pause, |target| {
             online[self.world.cluster_of_target(target).index()]
         });
         reach.without(&self.progress, |target| {
-            self.control.controller.leaves_alone(target)
+            let rollout = &self.rollouts[self.application_of(target).index()];
+            let own = rollout.own(target);
+            rollout.control.controller.leaves_alone(own)
         })
     }
 
@@ -396,15 +450,40 @@ impl<'s> Sim<'s> {
         })
     }
 
-    /// Returns the rule that blocks an unfinished rollout.
+    /// Returns the rule that blocks an unfinished rollout: of several applications, the first one that is not complete.
     fn hold(&self) -> Hold {
         if let Some(images) = self.world.held_by_pre_pull() {
             let waits =
                 format!("the release waits for {images} image(s) that nodes have not pulled yet");
             return Hold::new("prePull", waits);
         }
-        let hold = self.control.controller.hold();
-        hold.unwrap_or_else(|| Hold::new("no rule", ""))
+        let unfinished = self
+            .rollouts
+            .iter()
+            .position(|rollout| !rollout.progress.is_complete());
+        let at = unfinished.unwrap_or(0);
+        let hold = self.rollouts[at].control.controller.hold();
+        let mut hold = hold.unwrap_or_else(|| Hold::new("no rule", ""));
+        if self.scenario.has_several_applications() {
+            let name = &self.scenario.applications[at].name;
+            hold.explanation = format!("{name}: {}", hold.explanation);
+        }
+        hold
+    }
+
+    /// Returns the application of a target. Targets are ordered by application.
+    fn application_of(&self, target: TargetId) -> ApplicationId {
+        let after = self
+            .rollouts
+            .partition_point(|rollout| rollout.first <= target.0);
+        ApplicationId((after - 1) as u16)
+    }
+
+    /// Starts recording the status conditions of the products.
+    fn record_statuses(&mut self) {
+        for rollout in &mut self.rollouts {
+            rollout.control.record_statuses();
+        }
     }
 }
 
@@ -412,44 +491,84 @@ impl engine::Model for Sim<'_> {
     type Event = Event;
 
     fn handle(&mut self, event: Event, queue: &mut Queue) {
-        if self.is_world_over && !matches!(event, Event::Driver(_)) {
+        if self.is_world_over && !matches!(event, Event::Driver(..)) {
             return;
         }
         self.guard(&event, queue.now());
         if let Some(past) = &mut self.past {
-            past.reaches(queue.now(), &*self.control.controller);
+            past.reaches(queue.now(), &*self.rollouts[0].control.controller);
             if past.withholds(event, queue) {
                 return;
             }
         }
         match event {
             Event::Distribution(DistributionEvent::Released) => self.release(queue),
-            Event::Driver(event) => self.handle_in_control_plane(event, queue),
+            Event::Driver(application, event) => {
+                self.handle_in_control_plane(application, event, queue);
+            }
             event => self.handle_in_world(event, queue),
         }
-        if self.released.is_some() && self.control.traits.is_process {
+        if self.released.is_some() && self.is_of_process {
             let next = self.next_for_process(queue);
-            self.control.follow(next, &mut self.world, queue);
+            for rollout in &mut self.rollouts {
+                let mut targets = rollout.targets_in(&mut self.world);
+                rollout.control.follow(next, &mut targets, queue);
+            }
+            self.count_timers();
         }
     }
 }
 
 impl Sim<'_> {
-    fn handle_in_control_plane(&mut self, event: DriverEvent, queue: &mut Queue) {
+    fn handle_in_control_plane(
+        &mut self,
+        application: ApplicationId,
+        event: DriverEvent,
+        queue: &mut Queue,
+    ) {
         if matches!(event, DriverEvent::Released | DriverEvent::PersonActs(_)) {
             self.acts += 1;
         }
-        for target in self.control.handle(event, &mut self.world, queue) {
-            let is_done = self.control.controller.is_done(target);
-            self.progress.set(target, is_done, queue.now());
+        let rollout = &mut self.rollouts[application.index()];
+        let timers_before = rollout.control.timers();
+        let mut targets = rollout.targets_in(&mut self.world);
+        for target in rollout.control.handle(event, &mut targets, queue) {
+            let is_done = rollout.control.controller.is_done(target);
+            rollout.progress.set(target, is_done, queue.now());
+            let in_world = rollout.in_world(target);
+            self.progress.set(in_world, is_done, queue.now());
         }
+        self.timers = self.timers + rollout.control.timers() - timers_before;
+        self.has_failed |= rollout.control.has_failed();
     }
 
     fn handle_in_world(&mut self, event: Event, queue: &mut Queue) {
         self.world.handle(event, queue);
         if matches!(event, Event::Fault(_)) {
-            self.control.links(&mut self.world, queue);
+            self.links_changed(queue);
         }
-        self.control.arrive(self.world.take_reports(), queue);
+        self.take_reports(queue);
+    }
+
+    /// Notifies external processes of clusters that were cut off or have returned.
+    fn links_changed(&mut self, queue: &mut Queue) {
+        if !self.is_of_process {
+            return;
+        }
+        for rollout in &mut self.rollouts {
+            let mut targets = rollout.targets_in(&mut self.world);
+            rollout.control.links(&mut targets, queue);
+        }
+        self.count_timers();
+    }
+
+    /// Passes the reports that have reached the management cluster to the applications' control planes.
+    fn take_reports(&mut self, queue: &mut Queue) {
+        for report in self.world.take_reports() {
+            let application = self.application_of(report.target);
+            let rollout = &mut self.rollouts[application.index()];
+            let target = rollout.own(report.target);
+            rollout.control.arrive(Report { target, ..report }, queue);
+        }
     }
 }

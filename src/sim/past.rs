@@ -158,7 +158,8 @@ pub fn run_from(
         hold: None,
         is_now: false,
     });
-    sim.control.follow_acts(seen.acts());
+    // A forecast has one application.
+    sim.rollouts[0].control.follow_acts(seen.acts());
     sim.reconnect(&mut queue);
     let horizon = SimTime::ZERO + scenario.horizon;
     let end = engine::run(&mut sim, &mut queue, &mut (), horizon, Sim::is_over);

@@ -101,7 +101,7 @@ pub(super) struct ProgressGuard {
 impl ProgressGuard {
     /// Creates the guard for a run with this number of nodes.
     pub(super) fn new(scenario: &Scenario, nodes: u64) -> Self {
-        let targets = scenario.world.clusters.len() as u64;
+        let targets = scenario.targets() as u64;
         Self {
             most_of_driver: DRIVER_EVENTS + DRIVER_EVENTS_OF_A_TARGET * targets,
             most_of_world: most_world_events(&scenario.world, nodes),
@@ -168,12 +168,14 @@ fn most_world_events(world: &WorldSpec, nodes: u64) -> u64 {
     /// Number of requests in a pull other than those for its layers.
     const OTHER_REQUESTS: usize = 6;
     let clusters = world.clusters.len() as u64;
-    let mut pods = clusters;
-    for workload in &world.workloads {
-        pods += match workload.kind {
-            WorkloadKind::Deployment { replicas, .. } => u64::from(replicas) * clusters,
-            WorkloadKind::DaemonSet { .. } => nodes,
-        };
+    let mut pods = world.targets() as u64;
+    for application in &world.applications {
+        for workload in &application.workloads {
+            pods += match workload.kind {
+                WorkloadKind::Deployment { replicas, .. } => u64::from(replicas) * clusters,
+                WorkloadKind::DaemonSet { .. } => nodes,
+            };
+        }
     }
     let mut requests = 0;
     for image in &world.images {
@@ -207,13 +209,21 @@ fn zero_times(scenario: &Scenario) -> Vec<String> {
         ("node.sandbox", node.sandbox.typical()),
         ("node.startOverhead", node.start_overhead.typical()),
     ];
-    let mut zero = scenario.strategy.zero_times();
+    let mut zero: Vec<String> = Vec::new();
+    for application in &scenario.applications {
+        for setting in application.strategy.zero_times() {
+            if !zero.contains(&setting) {
+                zero.push(setting);
+            }
+        }
+    }
     for (name, time) in times {
         if time.is_zero() {
             zero.push(name.to_owned());
         }
     }
-    let mut workloads = scenario.world.workloads.iter();
+    let applications = scenario.world.applications.iter();
+    let mut workloads = applications.flat_map(|application| &application.workloads);
     if workloads.any(|workload| workload.start.typical().is_zero()) {
         zero.push("release.workloads[].start".to_owned());
     }

@@ -4,6 +4,8 @@
 //! agent, if it is paused and the product respects that, or if it is offline at the end. The remaining targets could
 //! have been updated but were not: they are broken or slow, or a rule blocks them.
 
+use std::ops::Range;
+
 use super::progress::Progress;
 use crate::units::SimTime;
 use crate::world::{ClusterSpec, TargetId};
@@ -71,6 +73,13 @@ impl Reach {
     /// Returns whether a target could be updated.
     pub(super) fn is_reachable(&self, target: TargetId) -> bool {
         self.obstacles[target.index()].is_none()
+    }
+
+    /// Returns the targets in this range, with numbers from 0.
+    pub(super) fn part(&self, targets: Range<usize>) -> Self {
+        Self {
+            obstacles: self.obstacles[targets].to_vec(),
+        }
     }
 
     /// Returns the number of targets that could be updated.

@@ -5,8 +5,11 @@
 use itertools::izip;
 
 use super::Sim;
+use super::activity::{ControlActivity, merged};
+use super::applications::TargetPulls;
 use super::path::{PathEnds, PeoplesWaits, RolloutPath, TargetFacts};
 use super::reach::{Obstacle, Reach};
+use super::rollout::RunningRollout;
 use crate::control_plane::{Change, RolloutObject};
 use crate::results::{
     ClusterRow, LinkKind, PassRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow,
@@ -111,15 +114,12 @@ impl Sim<'_> {
         self.world.assert_bytes_are_conserved();
         self.world.assert_littles_law();
         self.world.assert_pods_fit();
-        let passes = self.control.take_passes();
-        let waits = PeoplesWaits {
-            pauses: self.control.take_pauses(),
-            timed: self.control.take_timed_waits(),
-            approvals: Vec::new(),
-        };
+        let activity = self.take_activity();
         let clusters = self.cluster_rows();
-        let milestones = self.milestones(end.at, &passes, waits);
+        let milestones = self.milestones(end.at, &activity);
+        let passes = merged(activity);
         let workloads = self.workload_rows(&milestones);
+        let reach = milestones.reach.clone();
         let mut registries = self.registry_rows(end.at - SimTime::ZERO);
         let cost = self.charge(&mut registries, end.at - SimTime::ZERO);
         let run = self.run_row(&EndedRun {
@@ -140,18 +140,18 @@ impl Sim<'_> {
             workloads,
             series: series_rows(bin_s, &bins),
             bin_s,
+            applications: self.application_rows(&reach),
             clusters,
             passes,
             statuses: Vec::new(),
         }
     }
 
-    fn milestones(&self, end: SimTime, passes: &[PassRow], waits: PeoplesWaits) -> Milestones {
+    fn milestones(&self, end: SimTime, activity: &[ControlActivity]) -> Milestones {
         let released = self.released.unwrap_or(end);
         let reach = self.reach();
         let all_ready = reach.all_ready(&self.progress);
-        let path =
-            all_ready.map(|end| self.critical_path(PathEnds { released, end }, passes, waits));
+        let path = all_ready.map(|end| self.critical_path(PathEnds { released, end }, activity));
         Milestones {
             released,
             reach,
@@ -160,25 +160,48 @@ impl Sim<'_> {
         }
     }
 
-    /// Returns the critical path from the release to the time at which all reachable targets were ready.
-    fn critical_path(
-        &self,
-        ends: PathEnds,
-        passes: &[PassRow],
-        mut waits: PeoplesWaits,
-    ) -> RolloutPath {
-        let clusters: Vec<ClusterFacts> = self.world.cluster_facts().copied().collect();
-        let mut facts = Vec::with_capacity(self.world.targets());
-        for (at, deployment) in self.world.deployment_facts().enumerate() {
-            let cluster = self.world.cluster_of_target(TargetId::at(at));
+    /// Returns the critical path from the first release to the time at which all reachable targets were ready. It goes
+    /// through the targets of the application that was ready last; the time until its release belongs to the rule.
+    fn critical_path(&self, ends: PathEnds, activity: &[ControlActivity]) -> RolloutPath {
+        let last = self.progress.done_until(ends.end, usize::MAX);
+        let at = last.map_or(0, |done| self.application_of(done.target).index());
+        let rollout = &self.rollouts[at];
+        let released = rollout.released.unwrap_or(ends.released);
+        let ControlActivity { passes, waits } = &activity[at];
+        let mut waits = waits.clone();
+        self.add_waits_for_changes(at, released, &mut waits);
+        let own = PathEnds {
+            released,
+            end: ends.end,
+        };
+        let facts = self.facts_of(rollout);
+        let mut path = RolloutPath::of(own, &rollout.progress, &facts, passes, &waits);
+        path.rule += released.saturating_since(ends.released);
+        path
+    }
+
+    /// Returns the facts about the targets of one application.
+    fn facts_of(&self, rollout: &RunningRollout<'_>) -> Vec<TargetFacts> {
+        let clusters: Vec<&ClusterFacts> = self.world.cluster_facts().collect();
+        let targets = rollout.progress.targets() as usize;
+        let deployments = self.world.deployment_facts().skip(rollout.first as usize);
+        let mut facts = Vec::with_capacity(targets);
+        for (own, deployment) in deployments.take(targets).enumerate() {
+            let target = rollout.in_world(TargetId::at(own));
+            let cluster = self.world.cluster_of_target(target);
             facts.push(TargetFacts {
                 deployment: *deployment,
-                cluster: clusters[cluster.index()],
+                cluster: *clusters[cluster.index()],
             });
         }
-        let mut stopped = ends.released;
-        for (after, change) in &self.scenario.changes {
-            let at = ends.released + *after;
+        facts
+    }
+
+    /// Adds the waits that people's changes cause in an application, which was released at this time.
+    fn add_waits_for_changes(&self, at: usize, released: SimTime, waits: &mut PeoplesWaits) {
+        let mut stopped = released;
+        for (after, change) in &self.scenario.applications[at].changes {
+            let at = released + *after;
             match change {
                 Change::Stop(true) => stopped = at,
                 Change::Stop(false) => waits.pauses.push((stopped, at)),
@@ -190,7 +213,6 @@ impl Sim<'_> {
                 | Change::Deleted(_) => {}
             }
         }
-        RolloutPath::of(ends, &self.progress, &facts, passes, &waits)
     }
 
     fn run_row(&self, ended: &EndedRun<'_>) -> RunRow {
@@ -297,7 +319,7 @@ impl Sim<'_> {
             promotions: passes.promotions,
             peak_promotions_per_pass: passes.peak_promotions,
             events: end.events,
-            peak_instances: self.control.controller.peak_instances(),
+            peak_instances: self.peak_instances(),
             removed_targets: self.removed_targets(),
             joined_nodes: self.scales().then_some(totals.joined_nodes),
             peak_waiting_pods: (self.scales() || self.has_disk_size())
@@ -323,11 +345,22 @@ impl Sim<'_> {
         disk.as_ref().is_some_and(|disk| disk.size.is_some())
     }
 
+    /// Returns the maximum number of concurrent instances of all versions. `None`: instances are not counted, as with
+    /// several applications, whose maxima need not be simultaneous.
+    fn peak_instances(&self) -> Option<u64> {
+        match self.rollouts.as_slice() {
+            [only] => only.control.controller.peak_instances(),
+            _ => None,
+        }
+    }
+
     /// How many targets lost their workloads. `None`: people delete nothing that could take them away.
     fn removed_targets(&self) -> Option<u64> {
         let mut may_remove = false;
-        for (_, change) in &self.scenario.changes {
-            may_remove |= removes_workloads(change);
+        for application in &self.scenario.applications {
+            for (_, change) in &application.changes {
+                may_remove |= removes_workloads(change);
+            }
         }
         let mut removed = 0;
         for facts in self.world.deployment_facts() {
@@ -384,21 +417,26 @@ impl Sim<'_> {
         rows
     }
 
-    /// Returns the time at which each workload was ready on all reachable targets. Empty for a single workload.
+    /// Returns the time at which each workload was ready on all reachable targets. Empty for a single workload, and for
+    /// several applications.
     fn workload_rows(&self, milestones: &Milestones) -> Vec<WorkloadRow> {
-        let workloads = &self.scenario.world.workloads;
-        if workloads.len() < 2 {
+        let workloads = &self.scenario.world.applications[0].workloads;
+        if workloads.len() < 2 || self.scenario.has_several_applications() {
             return Vec::new();
         }
         let mut reachable = Vec::new();
         for at in 0..self.world.targets() {
             let target = TargetId::at(at);
-            if milestones.reach.is_reachable(target) {
+            let is_own = self.world.application_of_target(target) == 0;
+            if is_own && milestones.reach.is_reachable(target) {
                 reachable.push(target);
             }
         }
         let mut rows = Vec::new();
-        for (spec, ready) in workloads.iter().zip(self.world.workloads_ready(&reachable)) {
+        for (spec, ready) in workloads
+            .iter()
+            .zip(self.world.workloads_ready(0, &reachable))
+        {
             let ready = ready.filter(|_| !reachable.is_empty());
             rows.push(WorkloadRow {
                 workload: spec.name.clone(),
@@ -410,17 +448,26 @@ impl Sim<'_> {
 
     fn cluster_rows(&self) -> Vec<ClusterRow> {
         let world = &self.scenario.world;
-        let stages = self.control.controller.stages();
+        let mut stages = Vec::with_capacity(self.world.targets());
+        for rollout in &self.rollouts {
+            stages.extend(rollout.control.controller.stages());
+        }
         let sites: Vec<SiteFacts> = self.world.site_facts().collect();
         let clusters: Vec<&ClusterFacts> = self.world.cluster_facts().collect();
+        let of_targets = self.pulls_of_targets();
         let mut rows = Vec::with_capacity(self.world.targets());
         for (at, (facts, stage)) in self.world.deployment_facts().zip(stages).enumerate() {
             let cluster = self.world.cluster_of_target(TargetId::at(at)).index();
             let spec = &world.clusters[cluster];
             let site = sites[cluster];
             let of_cluster = clusters[cluster];
+            let pulls = match of_targets.get(at) {
+                Some(pulls) => *pulls,
+                None => TargetPulls::of_cluster(of_cluster),
+            };
             let region = spec.region.map(|at| world.regions[at].name.clone());
             rows.push(ClusterRow {
+                application: self.name_of_application(TargetId::at(at)),
                 cluster: spec.name.clone(),
                 stage,
                 group: spec.group.clone(),
@@ -432,12 +479,12 @@ impl Sim<'_> {
                 defective: facts.defective,
                 instructed_s: facts.instructed.map(SimTime::as_secs_f64),
                 applied_s: facts.applied.map(SimTime::as_secs_f64),
-                first_pull_s: of_cluster.first_pull.map(SimTime::as_secs_f64),
-                last_pull_s: of_cluster.last_pull.map(SimTime::as_secs_f64),
+                first_pull_s: pulls.first.map(SimTime::as_secs_f64),
+                last_pull_s: pulls.last.map(SimTime::as_secs_f64),
                 ready_s: facts.ready.map(SimTime::as_secs_f64),
-                pulls: of_cluster.pulls,
-                failed_pulls: of_cluster.failed_pulls,
-                received_bytes: of_cluster.received.get(),
+                pulls: facts.pulls,
+                failed_pulls: facts.failed_pulls,
+                received_bytes: pulls.received,
             });
         }
         rows

@@ -24,7 +24,7 @@ pub(super) fn settings(experiment: &Experiment) -> f64 {
     for variant in &experiment.variants {
         let world = &variant.scenario.world;
         if worlds.insert(Arc::as_ptr(world)) {
-            clusters += world.clusters.len() as f64;
+            clusters += world.targets().max(world.clusters.len()) as f64;
         }
     }
     clusters

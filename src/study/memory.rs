@@ -135,9 +135,7 @@ impl MemoryEstimate {
     #[must_use]
     pub fn of_question(experiment: &Experiment, variants: &[Variant], pairs: usize) -> Self {
         let runs = 2 * pairs as u64;
-        let shown = variants
-            .iter()
-            .map(|variant| variant.scenario.world.clusters.len());
+        let shown = variants.iter().map(|variant| variant.scenario.targets());
         let shown = 2 * shown.max().unwrap_or(0);
         let mut estimate = Self::of_runs(experiment, variants, runs);
         estimate.keep_rows(runs);
@@ -253,7 +251,7 @@ impl MemoryEstimate {
 fn targets(variants: &[Variant]) -> f64 {
     let clusters = variants
         .iter()
-        .map(|variant| variant.scenario.world.clusters.len() as f64);
+        .map(|variant| variant.scenario.targets() as f64);
     clusters.sum()
 }
 

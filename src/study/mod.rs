@@ -407,7 +407,7 @@ impl<W: StudyObserver> Study<'_, W> {
     fn keeps_details(&self, variant: usize) -> bool {
         let is_saved = self.details.is_wanted && self.journal.shard().is_some();
         let scenario = &self.experiment.variants[variant].scenario;
-        let has_process = scenario.strategy.command().is_some();
+        let has_process = scenario.starts_commands();
         !has_process && (is_saved || self.details.has_room())
     }
 

@@ -134,7 +134,7 @@ fn sha256(bytes: &[u8]) -> String {
 /// The reason why a variant is not simulated again here. `None`: the variant is simulated.
 fn reason_to_skip(variant: &Variant, experiment: &Experiment) -> Option<&'static str> {
     let is_ci = std::env::var_os("CI").is_some();
-    if variant.scenario.strategy.command().is_some() {
+    if variant.scenario.strategy().command().is_some() {
         // The products' programs are built with Go.
         return std::env::var_os("FLEETSIM_CONTROLLERS")
             .is_none()
@@ -225,6 +225,7 @@ fn recorded(variant: &Variant, rows: &[RunRow]) -> VariantRecord {
         run: row.clone(),
         registries: Vec::new(),
         workloads: Vec::new(),
+        applications: Vec::new(),
         series: Vec::new(),
         bin_s: 0.0,
         clusters: Vec::new(),

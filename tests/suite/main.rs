@@ -5,6 +5,7 @@
 
 mod analysis_page;
 mod answers;
+mod applications;
 mod apply_failures;
 mod argo_cd_cores;
 mod argo_cd_failed_syncs;

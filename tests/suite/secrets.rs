@@ -309,7 +309,7 @@ fn the_copies_of_all_experiments_have_the_same_rollout() {
             let native = experiment
                 .variants
                 .iter()
-                .filter(|variant| variant.scenario.strategy.command().is_none());
+                .filter(|variant| variant.scenario.strategy().command().is_none());
             format!("{:?}", native.collect::<Vec<_>>())
         };
         assert!(

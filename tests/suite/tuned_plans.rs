@@ -246,7 +246,7 @@ fn the_proposed_strategy_equals_the_tried_one() {
             };
             let experiment = load(&folder.path().join(file), &overrides)
                 .unwrap_or_else(|error| panic!("{error}"));
-            experiment.variants[0].scenario.strategy.snippet()
+            experiment.variants[0].scenario.strategy().snippet()
         };
         assert_eq!(
             strategy_of("set.yaml", set),

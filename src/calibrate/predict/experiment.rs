@@ -60,7 +60,8 @@ impl Observer<Event> for Starts {
 /// experiment starts no container.
 ///
 /// # Errors
-/// Returns an error message if the experiment starts an external process, which predictions do not support.
+/// Returns an error message if the experiment starts an external process or has several applications, which
+/// predictions do not support.
 pub(in crate::calibrate) fn of_experiment(
     starts: &[ContainerStart],
     experiment: &Experiment,
@@ -70,11 +71,14 @@ pub(in crate::calibrate) fn of_experiment(
     let Some(first) = experiment.variants.first() else {
         return Ok(None);
     };
-    if first.scenario.strategy.command().is_some() {
+    if first.scenario.starts_commands() {
         return Err(
             "its first variant starts a process; name an experiment whose first variant does not"
                 .to_owned(),
         );
+    }
+    if first.scenario.has_several_applications() {
+        return Err("it has several applications; name an experiment with one".to_owned());
     }
     let mut variant = first.clone();
     let mut world = (*variant.scenario.world).clone();

@@ -22,9 +22,10 @@ use crate::results::{PredictedPod, PredictionRecord};
 use crate::stats;
 use crate::units::{Bytes, BytesPerSec, SimDuration, SimTime, counted};
 use crate::world::{
-    ClusterSpec, CountOrPercent, DriverEvent, Event, ImageSpec, LayerSpec, MOST_IMAGES,
-    MOST_LAYERS, NodeSpec, PlatformSpec, PodId, PodSpec, Queue, RegistrySpec, ReleaseKind,
-    SizeModel, TargetId, Uncompressed, WorkloadKind, WorkloadSpec, World, WorldSpec,
+    ApplicationId, ApplicationSpec, ClusterSpec, CountOrPercent, DriverEvent, Event, ImageSpec,
+    LayerSpec, MOST_IMAGES, MOST_LAYERS, NodeSpec, PlatformSpec, PodId, PodSpec, Queue,
+    RegistrySpec, ReleaseKind, SizeModel, TargetId, Uncompressed, WorkloadKind, WorkloadSpec,
+    World, WorldSpec,
 };
 
 /// Settings of a replay.
@@ -357,9 +358,12 @@ pub(super) fn world(
         distribution: crate::world::DistributionSpec::default(),
         node,
         pods: PodSpec::IMMEDIATE,
-        workloads,
         images,
-        release: ReleaseKind::Initial,
+        applications: vec![ApplicationSpec::everywhere(
+            String::new(),
+            workloads,
+            ReleaseKind::Initial,
+        )],
         faults: crate::world::FaultSpec::default(),
     };
     model.apply(&mut world);
@@ -402,7 +406,7 @@ impl Model for Replay<'_> {
     type Event = Event;
 
     fn handle(&mut self, event: Event, queue: &mut Queue) {
-        if event == Event::Driver(DriverEvent::Timer(0)) {
+        if event == Event::Driver(ApplicationId::default(), DriverEvent::Timer(0)) {
             let (_, pull) = self.ahead.pop().expect("one event for each pull");
             if let Some(image) = pull.image {
                 let id = self
@@ -437,7 +441,7 @@ fn pulled(
     for (at, _) in ahead.iter().rev() {
         queue.schedule(
             SimTime::ZERO + SimDuration::from_secs_f64(*at),
-            Event::Driver(DriverEvent::Timer(0)),
+            Event::Driver(ApplicationId::default(), DriverEvent::Timer(0)),
         );
     }
     let mut replay = Replay {

@@ -7,6 +7,7 @@
 //! delays that nothing waits for, and the number of fields in a product's file that have no effect. A warning about
 //! variants with different targets comes first. A text that several variants share is printed once.
 
+use fleetsim::products::{Fleet, Strategy};
 use fleetsim::report::{self, VariantTargets, wrapped};
 use fleetsim::results::{Setting, compared, grouped};
 use fleetsim::scenario::{Experiment, Variant};
@@ -98,7 +99,7 @@ fn different_targets(experiment: &Experiment) -> Option<String> {
             targets.push(VariantTargets {
                 strategy: &variant.strategy,
                 variant: &variant.label,
-                targets: variant.scenario.world.clusters.len() as u64,
+                targets: variant.scenario.targets() as u64,
             });
         }
         if let Some(sentence) = report::different_targets(&targets, experiment.target) {
@@ -112,7 +113,8 @@ fn different_targets(experiment: &Experiment) -> Option<String> {
 fn idle_starts(experiment: &Experiment) -> Vec<String> {
     let mut texts = Vec::new();
     for variant in &experiment.variants {
-        for workload in &variant.scenario.world.workloads {
+        let applications = &variant.scenario.world.applications;
+        for workload in applications.iter().flat_map(|one| &one.workloads) {
             let has_start = workload.start != START && workload.start.mean() > 0.0;
             let is_ready_once_started =
                 workload.readiness.is_none() && workload.start_timeout.is_none();
@@ -174,49 +176,84 @@ fn named(labels: &[&str]) -> String {
 }
 
 fn warnings(variant: &Variant) -> Vec<String> {
-    let strategy = &variant.scenario.strategy;
-    let fleet = variant.scenario.fleet();
-    let mut warnings = strategy.explain(fleet).warnings;
-    warnings.extend(variant.scenario.file_notes.clone());
-    if let Some(warning) = strategy.object_limit(fleet) {
-        warnings.push(format!("{warning} (docs/schedulers.md#sizes)"));
+    let mut warnings = Vec::new();
+    for application in &variant.scenario.applications {
+        let strategy = &application.strategy;
+        let fleet = variant.scenario.fleet_of(application);
+        warnings.extend(strategy.explain(fleet).warnings);
+        warnings.extend(application.file_notes.clone());
+        if let Some(warning) = strategy.object_limit(fleet) {
+            warnings.push(format!("{warning} (docs/schedulers.md#sizes)"));
+        }
+        if let Some(command) = strategy.command() {
+            warnings.extend(command.missing());
+        }
     }
-    if let Some(command) = strategy.command() {
-        warnings.extend(command.missing());
+    if variant.scenario.has_several_applications() {
+        warnings = warnings.into_iter().unique().collect();
     }
     warnings
 }
 
-/// Returns, for each strategy, the difference between code and documentation in the first variant that has one.
+/// Returns, for each strategy, the difference between code and documentation in the first variant that has one. A
+/// difference that applications have in several variants, because they name their strategies, is returned once.
 fn differences(experiment: &Experiment, width: usize) -> Vec<String> {
     let mut seen: Vec<&str> = Vec::new();
+    let mut shown: Vec<CodeDifference> = Vec::new();
     let mut texts = Vec::new();
     for variant in &experiment.variants {
-        let strategy = &variant.scenario.strategy;
-        let fleet = variant.scenario.fleet();
         if seen.contains(&variant.strategy.as_str()) {
             continue;
         }
-        let Some(documented) = strategy.as_documented(fleet) else {
-            continue;
-        };
-        let shipped = strategy.explain(fleet).lines;
-        let promised = documented.strategy.explain(fleet).lines;
-        let Some(lines) = difference(&shipped, &promised, width) else {
-            continue;
-        };
-        seen.push(&variant.strategy);
-        let title = format!(
-            "warning: {}: the released code differs from the documentation",
-            variant.label
-        );
-        let source = format!(
-            "reasons and sources: docs/schedulers.md#{}; `rules: documented` simulates the documentation",
-            documented.section
-        );
-        texts.push(wrapped(&title, width, INDENT) + &lines + &indented(&source, width, INDENT));
+        for application in &variant.scenario.applications {
+            let fleet = variant.scenario.fleet_of(application);
+            let Some(difference) = difference_of(&*application.strategy, fleet, width) else {
+                continue;
+            };
+            seen.push(&variant.strategy);
+            let is_several = variant.scenario.has_several_applications();
+            if is_several && shown.contains(&difference) {
+                continue;
+            }
+            let of = if is_several {
+                format!("{}, {}", variant.label, application.name)
+            } else {
+                variant.label.clone()
+            };
+            let title = format!("warning: {of}: the released code differs from the documentation");
+            let source = format!(
+                "reasons and sources: docs/schedulers.md#{}; `rules: documented` simulates the documentation",
+                difference.section
+            );
+            let heading = wrapped(&title, width, INDENT);
+            texts.push(heading + &difference.lines + &indented(&source, width, INDENT));
+            shown.push(difference);
+        }
     }
     texts
+}
+
+/// The difference between the code of a product and its documentation for a strategy.
+#[derive(Eq, PartialEq)]
+struct CodeDifference {
+    /// The anchor of the section in `docs/schedulers.md`.
+    section: &'static str,
+    lines: String,
+}
+
+/// Returns the difference between code and documentation for a strategy. `None`: there is none.
+fn difference_of(
+    strategy: &dyn Strategy,
+    fleet: Fleet<'_>,
+    width: usize,
+) -> Option<CodeDifference> {
+    let documented = strategy.as_documented(fleet)?;
+    let shipped = strategy.explain(fleet).lines;
+    let promised = documented.strategy.explain(fleet).lines;
+    Some(CodeDifference {
+        section: documented.section,
+        lines: difference(&shipped, &promised, width)?,
+    })
 }
 
 /// Returns a text below a warning. Its continuation lines start with `below`.

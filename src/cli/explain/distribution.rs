@@ -18,14 +18,13 @@ pub(super) fn lines(world: &WorldSpec) -> Vec<String> {
     }
     let distribution = &world.distribution;
     let mut copy = Bytes::ZERO;
-    // A cache or a swarm fetches each layer that nodes lack only once.
-    let mut new = Bytes::ZERO;
     for image in &world.images {
         for layer in image.distinct_layers() {
             copy += layer.compressed.typical();
         }
-        new += super::new_to_node(world, image);
     }
+    // A cache or a swarm fetches each layer that nodes lack only once.
+    let new = super::new_to_node(&super::released_images(world));
     let clusters = world.clusters.len() as u64;
     lines.extend(way(world, new, copy));
     if let Some(lazy) = &distribution.lazy {

@@ -27,6 +27,8 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     },
     apply_spread: calibration::APPLY_SPREAD,
     wait: false,
+    // The application controller applies, with its own processors.
+    workers: None,
     // A change of health queues the application immediately. Source: `handleObjectUpdated` in
     // `controller/appcontroller.go` of argoproj/argo-cd at 37ee009, a rate-limited add with 1 ms.
     readiness: ReadinessSpec::Delay(DurationModel::Constant(SimDuration::from_millis(1))),

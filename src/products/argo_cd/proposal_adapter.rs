@@ -53,7 +53,7 @@ impl<'s> ProposalController<'s> {
             .expect("a strategy is checked with the scenario's clusters");
         let mut objects = Vec::new();
         for index in 0..clusters.len() {
-            objects.push(world.installed(index).map(|revision| ProposalObject {
+            objects.push(world.installed(0, index).map(|revision| ProposalObject {
                 revision,
                 is_synced: true,
                 health: Health::Healthy,

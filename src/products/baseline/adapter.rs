@@ -27,7 +27,7 @@ impl<'s> BaselineController<'s> {
         let targets = (0..world.clusters.len())
             .map(|index| BaselineTarget {
                 started: false,
-                ready: world.installed(index).is_some(),
+                ready: world.installed(0, index).is_some(),
             })
             .collect();
         let client = ApiClient::new(run.control_loop, &run.streams, "API requests");

@@ -43,7 +43,7 @@ use std::collections::BTreeMap;
 
 use super::CloudFoundryDeployment;
 use crate::control_plane::{
-    ApiClient, Controller, ControllerInput, Plane, RolloutTargets, Runtime, StatusLog, Traits,
+    ApiClient, Controller, ControllerInput, Plane, Runtime, StatusLog, TargetStates, Traits,
 };
 use crate::engine::{EntityKey, Streams};
 use crate::products::Run;
@@ -99,7 +99,7 @@ impl<'s> CloudFoundryController<'s> {
     pub(super) fn new(deployment: &'s CloudFoundryDeployment, run: Run<'s>) -> Self {
         let world = run.fleet.world;
         let instances = world.clusters.len() as u32;
-        let view = deployment.app(world.release, instances);
+        let view = deployment.app(world.applications[0].release, instances);
         Self {
             scheduler: CloudFoundry::new(deployment.rules).with_defects(deployment.upstream_bugs),
             deployment,
@@ -224,7 +224,7 @@ impl<'s> CloudFoundryController<'s> {
         };
         let entity = EntityKey::of(kind).part(index as u64);
         let mut longest = SimDuration::ZERO;
-        for (nth, workload) in (0..).zip(&world.workloads) {
+        for (nth, workload) in (0..).zip(&world.applications[0].workloads) {
             let mut stream = self.streams.stream_nth(entity, "termination", nth);
             longest = longest.max(workload.termination.sample(&mut stream));
         }
@@ -290,7 +290,7 @@ impl<'s> CloudFoundryController<'s> {
 
     /// Returns whether a pass would change something if it saw all crashed instances restarted. A pass that sees only
     /// some of them restarted does less.
-    fn moves_when_restarting(&self, targets: &dyn RolloutTargets) -> bool {
+    fn moves_when_restarting(&self, targets: &dyn TargetStates) -> bool {
         let mut view = self.view.clone();
         if let Some(process) = self.new.and_then(|new| view.process_mut(new)) {
             let in_motion: Vec<usize> = process.lrps.in_motion().collect();
@@ -362,7 +362,7 @@ impl<'s> CloudFoundryController<'s> {
     }
 
     /// Queries Diego about the instances that are not running.
-    fn look(&mut self, targets: &dyn RolloutTargets) {
+    fn look(&mut self, targets: &dyn TargetStates) {
         let Some(reports) = self.reports_mut() else {
             return;
         };
@@ -454,7 +454,7 @@ impl Controller for CloudFoundryController<'_> {
     /// A first deployment is a push, which has no status that reports completion.
     fn traits(&self) -> Traits {
         Traits {
-            reports_completion: self.world.release == ReleaseKind::Update,
+            reports_completion: self.world.applications[0].release == ReleaseKind::Update,
             ..Traits::default()
         }
     }
@@ -474,7 +474,7 @@ impl Controller for CloudFoundryController<'_> {
         }
     }
 
-    fn is_idle(&self, targets: &dyn RolloutTargets) -> bool {
+    fn is_idle(&self, targets: &dyn TargetStates) -> bool {
         // If nothing else is pending, a starting instance is about to crash.
         self.idle
             && !self.is_any_starting()

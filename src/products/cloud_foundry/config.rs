@@ -157,7 +157,7 @@ impl Product for CloudFoundryConfig {
             statuses: self.statuses,
             count_instances: self.count_instances,
         };
-        let mut app = deployment.app(fleet.world.release, fleet.len() as u32);
+        let mut app = deployment.app(fleet.world.applications[0].release, fleet.len() as u32);
         if let Err(error) = app.create(self.rules, &deployment.options, NEW) {
             let help = "Cloud Foundry refuses this too and creates no deployment";
             context.report(&path.key("quota"), error.to_string(), help);
@@ -282,7 +282,7 @@ fn is_possible_before(
     context: &mut Context<'_>,
 ) -> bool {
     let clusters = fleet.len() as u32;
-    if fleet.world.release == ReleaseKind::Initial {
+    if fleet.world.applications[0].release == ReleaseKind::Initial {
         let help = "leave `supersedes` out, or make the release an update";
         context.report(
             path,

@@ -15,7 +15,7 @@ pub(super) fn explain(
     fleet: Fleet<'_>,
 ) -> StrategyExplanation {
     let instances = fleet.len() as u32;
-    if fleet.world.release == ReleaseKind::Initial {
+    if fleet.world.applications[0].release == ReleaseKind::Initial {
         let summary = format!(
             "Cloud Foundry, a first `cf push`: all {instances} instances at once, without steps or limits"
         );

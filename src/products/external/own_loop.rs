@@ -8,7 +8,7 @@
 use super::ExternalStrategy;
 use super::session::{ProcessFailed, Session, shortened};
 use crate::control_plane::{
-    Agenda, Change, Controller, ControllerInput, Plane, RolloutTargets, StatusLog, Traits,
+    Agenda, Change, Controller, ControllerInput, Plane, StatusLog, TargetStates, Traits,
 };
 use crate::process::ProcessError;
 use crate::process::protocol::{
@@ -344,7 +344,7 @@ impl Controller for OwnLoopController<'_> {
         self.settle(plane);
     }
 
-    fn is_idle(&self, _targets: &dyn RolloutTargets) -> bool {
+    fn is_idle(&self, _targets: &dyn TargetStates) -> bool {
         self.failed.is_some()
             || (self.arriving.is_none()
                 && self.session.news.is_empty()

@@ -151,7 +151,8 @@ fn target(world: &WorldSpec, index: usize) -> Target<'_> {
         registered,
         ..
     } = &world.clusters[index];
-    let revision = (!installed && world.release == ReleaseKind::Update).then_some(0);
+    let revision =
+        (!installed && world.applications[0].release == ReleaseKind::Update).then_some(0);
     Target {
         name,
         labels,
@@ -257,7 +258,7 @@ fn hello<'r>(strategy: &'r ExternalStrategy, run: &Run<'r>) -> Hello<'r> {
         .iter()
         .map(|(path, text)| (path.as_str(), text.as_str()))
         .collect();
-    let installed = match world.release {
+    let installed = match world.applications[0].release {
         ReleaseKind::Update => OLD.0,
         ReleaseKind::Initial => 0,
     };
@@ -297,7 +298,7 @@ impl<'r> Session<'r> {
             clusters: &world.clusters,
             heeds_pause: strategy.heeds_pause,
             known: (0..world.clusters.len())
-                .map(|index| Known::at_start(world.installed(index)))
+                .map(|index| Known::at_start(world.installed(0, index)))
                 .collect(),
             newest: NEW,
             stages: vec![String::new(); world.clusters.len()],

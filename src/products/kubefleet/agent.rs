@@ -19,6 +19,9 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     apply: HALF,
     apply_spread: calibration::APPLY_SPREAD,
     wait: false,
+    // Concurrent reconciliations of the work applier. Source: `workapplier.NewReconciler` in `cmd/memberagent/main.go`
+    // of kubefleet-dev/kubefleet at 04c19c46.
+    workers: Some(5),
     readiness: ReadinessSpec::Looks(LookSpec::KUBEFLEET),
     report_delay: calibration::REPORT_DELAY,
     // A failed Work is applied again at the agent's next check (`failed_apply`).

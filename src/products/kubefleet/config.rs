@@ -253,7 +253,7 @@ impl Product for StagedConfig {
             strategy: strategy.with_defaults(),
             approvals,
             updates,
-            delay: settings.delay(fleet.world.release, true, path, context),
+            delay: settings.delay(fleet.world.applications[0].release, true, path, context),
         });
         settings.controller.apply(program, native, path, context)
     }
@@ -477,7 +477,7 @@ impl Product for RollingConfig {
             upstream_bugs: settings.upstream_bugs(path, context),
             requested: spec.requested(),
             config,
-            delay: settings.delay(fleet.world.release, false, path, context),
+            delay: settings.delay(fleet.world.applications[0].release, false, path, context),
         });
         settings.controller.apply(
             Program::new(UpstreamProgram::KubeFleet, settings.file.as_deref()),

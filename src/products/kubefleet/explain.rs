@@ -135,7 +135,7 @@ fn joined_or_dash(tasks: &[String]) -> String {
 pub(super) fn rolling(strategy: &KubeFleetRolling, fleet: Fleet<'_>) -> StrategyExplanation {
     let summary = format!("KubeFleet's rolling update, {}", by(strategy.rules));
     let clusters = u32::try_from(fleet.len()).expect("a fleet has fewer than 2^32 clusters");
-    if fleet.world.release == ReleaseKind::Initial {
+    if fleet.world.applications[0].release == ReleaseKind::Initial {
         // No binding is bound yet, so maxSurge allows all of them and nothing needs an update.
         let lines = vec![format!(
             "a first deployment: all {clusters} clusters get the resources in the first pass; maxUnavailable and \

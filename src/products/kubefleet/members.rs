@@ -30,7 +30,7 @@ fn binding_of(world: &WorldSpec, placement: &str, index: usize) -> Binding {
     let cluster = &world.clusters[index];
     let target = TargetId(index as u32);
     let name = binding_name(placement, &cluster.name, target.0);
-    match world.installed(index) {
+    match world.installed(0, index) {
         Some(old) if cluster.registered => Binding::settled(name, target, 0, old, ApplyStrategy(0)),
         _ => Binding::scheduled(name, target, 0),
     }

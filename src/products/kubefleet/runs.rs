@@ -282,7 +282,9 @@ impl RunsConfig<'_> {
         if placement.name.is_empty() {
             context.report(at, "a placement needs a name", "write e.g. `name: app`");
         }
-        if placement.unpicked.is_some() && self.fleet.world.release == ReleaseKind::Initial {
+        if placement.unpicked.is_some()
+            && self.fleet.world.applications[0].release == ReleaseKind::Initial
+        {
             let message = "no cluster has resources to remove before a first deployment";
             let help = "remove `unpicked`, or write `release: {kind: update}`";
             context.report(&at.key("unpicked"), message, help);
@@ -356,8 +358,10 @@ impl RunsConfig<'_> {
         context: &mut Context<'_>,
     ) -> Revision {
         let installed = self.snapshots.installed;
-        let release = self.snapshots.of_release(self.fleet.world.release);
-        let is_update = self.fleet.world.release == ReleaseKind::Update;
+        let release = self
+            .snapshots
+            .of_release(self.fleet.world.applications[0].release);
+        let is_update = self.fleet.world.applications[0].release == ReleaseKind::Update;
         match index {
             _ if index.is_empty() || *index == release.to_string() => NEW,
             _ if *index == installed.to_string() && is_update => OLD,

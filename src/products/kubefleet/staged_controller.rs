@@ -21,8 +21,8 @@ use super::staged_run::{PassEnd, StagedRun};
 use super::work_generator::{Effect, WorkGenerator};
 use super::{KubeFleetStaged, edited_strategy, failed_apply, member_clusters, member_labels};
 use crate::control_plane::{
-    Change, Controller, ControllerInput, Plane, RateLimiter, RolloutObject, RolloutTargets,
-    Runtime, StatusLog, Traits,
+    Change, Controller, ControllerInput, Plane, RateLimiter, RolloutObject, Runtime, StatusLog,
+    TargetStates, Traits,
 };
 use crate::products::words::{add_stage, first_names};
 use crate::products::{Run, Strategy};
@@ -430,7 +430,7 @@ impl Controller for StagedController<'_> {
         stages
     }
 
-    fn is_idle(&self, _targets: &dyn RolloutTargets) -> bool {
+    fn is_idle(&self, _targets: &dyn TargetStates) -> bool {
         self.too_large.is_some()
             || !self.is_dirty
                 && !self.runtime.is_busy()

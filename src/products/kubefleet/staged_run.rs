@@ -108,7 +108,7 @@ impl<'s> StagedRun<'s> {
                 scheduled: true,
                 requested: None,
             },
-            resource_snapshots: match rollout.fleet.world.release {
+            resource_snapshots: match rollout.fleet.world.applications[0].release {
                 ReleaseKind::Update => vec![OLD, NEW],
                 ReleaseKind::Initial => vec![NEW],
             },

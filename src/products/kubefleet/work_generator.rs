@@ -120,7 +120,7 @@ pub(super) struct SpecWrite {
 fn bindings_before_release(world: &WorldSpec) -> Vec<TrackedBinding> {
     let mut bindings = Vec::new();
     for (index, cluster) in world.clusters.iter().enumerate() {
-        let Some(installed) = world.installed(index).filter(|_| cluster.registered) else {
+        let Some(installed) = world.installed(0, index).filter(|_| cluster.registered) else {
             bindings.push(TrackedBinding::default());
             continue;
         };

@@ -176,7 +176,7 @@ impl<'s> FleetController<'s> {
             paused: strategy.paused,
             clusters: views_before_release(fleet.world, &windows),
         };
-        let is_new = fleet.world.release == ReleaseKind::Initial;
+        let is_new = fleet.world.applications[0].release == ReleaseKind::Initial;
         let old_secret = ValuesSecret {
             created: SimTime::ZERO,
             owned: Some(SimTime::ZERO),
@@ -414,7 +414,7 @@ fn views_before_release(world: &WorldSpec, windows: &ScheduleWindows) -> Vec<Clu
     let mut views = Vec::new();
     for (index, spec) in world.clusters.iter().enumerate() {
         let off_schedule = windows.is_off(index);
-        let mut view = match world.installed(index) {
+        let mut view = match world.installed(0, index) {
             Some(installed) if spec.registered => ClusterView::settled(installed),
             _ => ClusterView::new(OLD),
         };

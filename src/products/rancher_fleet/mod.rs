@@ -59,7 +59,7 @@ impl Strategy for RancherFleetStrategy {
 
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         let first_deployments = (0..fleet.len())
-            .filter(|&cluster| fleet.world.installed(cluster).is_none())
+            .filter(|&cluster| fleet.world.installed(0, cluster).is_none())
             .count();
         explain::explain(self, &clusters(fleet), first_deployments)
     }

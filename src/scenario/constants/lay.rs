@@ -10,6 +10,7 @@ use super::{Constant, ConstantGroup, RangeShape, factors, places};
 use crate::document::path::Path;
 use crate::document::tree::Node;
 use crate::products::ProductEntry;
+use crate::scenario::alternatives::Alternatives;
 
 /// A position within a constant's range.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -195,11 +196,13 @@ pub(crate) fn lay_all(
     }
 }
 
-/// Returns the product whose constants a strategy in the tree uses: its own product. A bound uses the constants of the
-/// first product in the file, because it is compared with that product.
+/// Returns the product whose constants a strategy or a variant in the tree uses: its own product. A bound uses the
+/// constants of the first product in the file, because it is compared with that product.
 pub(crate) fn product_of(tree: &Node, strategy: &str) -> Option<&'static ProductEntry> {
     let strategies = tree.get(&Path::of("strategies"))?;
-    let own = chosen_product(strategies.get(&Path::of(strategy))?)?;
+    let alternatives = Alternatives::of(tree);
+    let first = alternatives.in_variant(strategy).first().copied()?;
+    let own = chosen_product(strategies.get(&Path::of(first))?)?;
     if own.is_bound {
         for (_, choice) in strategies.entries() {
             if let Some(product) = chosen_product(choice)

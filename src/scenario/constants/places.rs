@@ -11,6 +11,7 @@ use crate::document::path::{Path, Step};
 use crate::document::reader;
 use crate::document::tree::{Node, Value};
 use crate::products::ProductEntry;
+use crate::scenario::alternatives::Alternatives;
 use crate::scenario::schema::schema;
 use crate::units::BytesPerSec;
 use crate::world::{DiskClass, RegistryPreset, RuntimeVersion, SiteKind, SiteLink};
@@ -46,20 +47,19 @@ pub(super) struct ConstantPath {
     pub(super) path: Path,
 }
 
-/// Returns the paths in a tree that match a pattern. `strategy` replaces `strategies.*`.
+/// Returns the paths in a tree that match a pattern. `strategies.*` are the strategies of a variant, and a pattern in
+/// `release` is one in the release of each application, too.
 pub(super) fn paths(tree: &Node, place: &str, strategy: &str) -> Vec<ConstantPath> {
     let (must_be_written, place) = match place.strip_prefix('?') {
         Some(rest) => (true, rest),
         None => (false, place),
     };
     let (needs, rest) = place.split_once('|').unwrap_or(("", place));
-    let mut found = vec![Path::default()];
-    for (depth, step) in steps(needs).into_iter().enumerate() {
-        let mut deeper = Vec::new();
-        for path in &found {
-            deeper.extend(below(tree, path, step, depth, strategy));
-        }
-        found = deeper;
+    let mut found = matching(tree, &steps(needs), strategy);
+    if needs == "release" || needs.starts_with("release.") {
+        let mut of_applications = vec!["applications", "*"];
+        of_applications.extend(steps(needs));
+        found.extend(matching(tree, &of_applications, strategy));
     }
     let mut paths = Vec::new();
     for needs in found {
@@ -76,6 +76,19 @@ pub(super) fn paths(tree: &Node, place: &str, strategy: &str) -> Vec<ConstantPat
         }
     }
     paths
+}
+
+/// Returns the paths in a tree that match these steps.
+fn matching(tree: &Node, steps: &[&str], strategy: &str) -> Vec<Path> {
+    let mut found = vec![Path::default()];
+    for (depth, step) in steps.iter().enumerate() {
+        let mut deeper = Vec::new();
+        for path in &found {
+            deeper.extend(below(tree, path, step, depth, strategy));
+        }
+        found = deeper;
+    }
+    found
 }
 
 /// Returns whether the kind of site next to a setting determines the setting's default.
@@ -116,7 +129,14 @@ fn below(tree: &Node, path: &Path, step: &str, depth: usize, strategy: &str) -> 
     if step == "*" {
         return match &node.value {
             Value::List(items) => (0..items.len()).map(|index| path.index(index)).collect(),
-            Value::Map(_) if path.last_key() == "strategies" => vec![path.key(strategy)],
+            Value::Map(_) if path.last_key() == "strategies" => {
+                let alternatives = Alternatives::of(tree);
+                let names = alternatives.in_variant(strategy);
+                names.into_iter().map(|name| path.key(name)).collect()
+            }
+            Value::Map(entries) if path.last_key() == "applications" => {
+                entries.iter().map(|(key, _)| path.key(&key.text)).collect()
+            }
             _ => Vec::new(),
         };
     }

@@ -95,7 +95,7 @@ fn the_full_example_loads_and_every_value_has_its_path() {
             .map(|limit| (limit.rate.get() as u32, limit.burst)),
         Some((1000, 2000))
     );
-    assert_eq!(world.release, ReleaseKind::Update);
+    assert_eq!(world.applications[0].release, ReleaseKind::Update);
     let image = &world.images[0];
     assert_eq!(image.layers[0].compressed, Bytes::new(30_000_000).into());
     assert_eq!(
@@ -108,12 +108,12 @@ fn the_full_example_loads_and_every_value_has_its_path() {
         "the bottom layer is shared"
     );
     assert!(matches!(
-        world.workloads[0].kind,
+        world.applications[0].workloads[0].kind,
         WorkloadKind::Deployment { replicas: 6, .. }
     ));
     let four = SimDuration::from_secs(4);
     assert_eq!(
-        world.workloads[0].start,
+        world.applications[0].workloads[0].start,
         DurationModel::LogNormal {
             median: four,
             sigma: 0.6
@@ -310,7 +310,7 @@ strategies:
             mean: SimDuration::from_hours(4)
         })
     );
-    let names: Vec<&str> = world
+    let names: Vec<&str> = world.applications[0]
         .workloads
         .iter()
         .map(|workload| workload.name.as_str())
@@ -318,7 +318,7 @@ strategies:
     assert_eq!(names, ["shop", "agent"]);
     let WorkloadKind::Deployment {
         progress_deadline, ..
-    } = world.workloads[0].kind
+    } = world.applications[0].workloads[0].kind
     else {
         panic!("a Deployment")
     };

@@ -1,5 +1,6 @@
 //! Tests of complete experiments, valid and invalid, in separate folders.
 
+mod applications;
 mod bad;
 pub(super) mod documented;
 mod effects;
@@ -16,6 +17,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::products::Strategy;
 
 const MANIFEST: &str = r#"{"config": {"digest": "sha256:c", "size": 7000},
     "layers": [{"digest": "sha256:a", "size": 30000000}, {"digest": "sha256:b", "size": 60000000}]}"#;
@@ -71,7 +73,7 @@ fn load_in(folder: &Path, text: &str) -> Result<Experiment, LoadError> {
 
 /// Returns the strategy of a variant as its product's type.
 fn strategy_of<S: Strategy>(experiment: &Experiment, variant: usize) -> &S {
-    let strategy: &dyn Any = &*experiment.variants[variant].scenario.strategy;
+    let strategy: &dyn Any = experiment.variants[variant].scenario.strategy();
     strategy.downcast_ref().expect("the product's own type")
 }
 

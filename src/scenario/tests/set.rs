@@ -161,7 +161,7 @@ fn a_set_value_replaces_a_sweep() {
     );
     let snippet = of_defaults[0]
         .scenario
-        .strategy
+        .strategy()
         .snippet()
         .expect("a product");
     assert!(

@@ -5,6 +5,7 @@ use std::fs;
 
 use super::super::{Overrides, load};
 use super::*;
+use crate::products::Strategy;
 use crate::products::argo_cd::ArgoCdStrategy;
 
 /// Returns the strategy in an experiment file for ten clusters. `files` are written next to the experiment.
@@ -23,7 +24,7 @@ fn strategy(written: &str, files: &[(&str, &str)]) -> Arc<dyn Strategy> {
     fs::write(&file, text).expect("written");
     let experiment =
         load(&file, &Overrides::default()).unwrap_or_else(|error| panic!("{written}: {error}"));
-    Arc::clone(&experiment.variants[0].scenario.strategy)
+    Arc::clone(&experiment.variants[0].scenario.applications[0].strategy)
 }
 
 /// The user's own text around a snippet, as a function of the snippet.

@@ -235,7 +235,7 @@ fn a_sweep_reaches_into_products_files_by_number_and_by_name() {
     let snippet = |experiment: &Experiment, at: usize| {
         experiment.variants[at]
             .scenario
-            .strategy
+            .strategy()
             .snippet()
             .expect("the product has a file")
             .text

@@ -11,7 +11,7 @@ fn assert_same(was: &Variant, is: &Variant, text: &str) {
             one.scenario.platform, one.scenario.control_loop
         )
     };
-    let strategy = |one: &Variant| format!("{:?}", one.scenario.strategy);
+    let strategy = |one: &Variant| format!("{:?}", one.scenario.strategy());
     let (was_world, is_world) = (&was.scenario.world, &is.scenario.world);
     let place = || {
         let texts = [was_world, is_world].map(|world| format!("{world:#?}"));

@@ -6,14 +6,18 @@
 use std::collections::BTreeMap;
 
 use super::recording::{News, Recording};
-use crate::control_plane::{Change, ControlLoop, ControlPlane, ControllerInput, RolloutTargets};
+use crate::control_plane::{
+    Change, ControlLoop, ControlPlane, ControllerInput, RolloutTargets, TargetStates,
+};
 use crate::engine::{EventQueue, Streams};
 use crate::products::Run;
 use crate::results::StatusRow;
 use crate::rollout::{Hold, Revision};
 use crate::scenario::Scenario;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{AgentEvent, ClusterId, DriverEvent, Event, NEW, OLD, Queue, Report, TargetId};
+use crate::world::{
+    AgentEvent, ApplicationId, ClusterId, DriverEvent, Event, NEW, OLD, Queue, Report, TargetId,
+};
 
 /// A product's agent in one cluster.
 pub(super) trait Agent: Sized {
@@ -121,7 +125,7 @@ pub(super) struct Field<'r, A: Agent> {
     pub(super) hold: Option<Hold>,
 }
 
-impl<A: Agent> RolloutTargets for Field<'_, A> {
+impl<A: Agent> TargetStates for Field<'_, A> {
     fn is_online(&self, target: TargetId) -> bool {
         self.agents[target.index()].is_online()
     }
@@ -137,7 +141,9 @@ impl<A: Agent> RolloutTargets for Field<'_, A> {
     fn is_stuck(&self, _target: TargetId) -> bool {
         false
     }
+}
 
+impl<A: Agent> RolloutTargets for Field<'_, A> {
     fn instruct(&mut self, target: TargetId, revision: Revision, _queue: &mut Queue) {
         self.writes
             .push((target.index(), revision.0 + self.newest - NEW.0));
@@ -189,8 +195,14 @@ impl<'r, A: Agent> Field<'r, A> {
             horizon: until,
             streams,
         };
-        let controller = scenario.strategy.controller(run);
-        let mut control = ControlPlane::new(controller, self.agents.len(), timing.watch_delay, &[]);
+        let controller = scenario.strategy().controller(run);
+        let mut control = ControlPlane::new(
+            ApplicationId::default(),
+            controller,
+            self.agents.len(),
+            timing.watch_delay,
+            &[],
+        );
         control.record_statuses();
         let mut queue: Queue = EventQueue::new();
         for news in &self.recording.script {
@@ -202,7 +214,7 @@ impl<'r, A: Agent> Field<'r, A> {
         }
         queue.schedule(
             SimTime::ZERO + timing.watch_delay + self.first_wait,
-            Event::Driver(DriverEvent::Released),
+            Event::Driver(ApplicationId::default(), DriverEvent::Released),
         );
         for target in 0..self.agents.len() {
             self.with_agent(target, &mut control, &mut queue, Agent::start);
@@ -210,7 +222,7 @@ impl<'r, A: Agent> Field<'r, A> {
         while queue.peek_time().is_some_and(|next| next <= until) {
             let (_, event) = queue.pop().expect("there is one");
             match event {
-                Event::Driver(event) => _ = control.handle(event, self, &mut queue),
+                Event::Driver(_, event) => _ = control.handle(event, self, &mut queue),
                 Event::Agent(AgentEvent::Applied(TargetId(number))) => {
                     let due = self
                         .agenda
@@ -290,7 +302,7 @@ impl<'r, A: Agent> Field<'r, A> {
                 degraded,
                 failure: None,
             };
-            control.arrive(vec![report], queue);
+            control.arrive(report, queue);
         }
     }
 

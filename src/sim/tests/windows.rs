@@ -448,7 +448,7 @@ fn explanations_name_the_targets_with_windows_and_when_the_first_window_opens() 
         let folder = story.write();
         let experiment = scenario::load(folder.path(), &Overrides::default()).expect("valid");
         let scenario = &experiment.variants[0].scenario;
-        let explained = scenario.strategy.explain(scenario.fleet());
+        let explained = scenario.strategy().explain(scenario.fleet());
         assert!(
             explained.lines.iter().any(|found| found == line),
             "{:?}",

@@ -201,7 +201,7 @@ impl PlanAnswers<'_> {
         // enough. The record has its snippet, but the printed plan does not offer it for pasting.
         if is_decided || (self.task.plan.tries.is_some() && is_confirmed) {
             let variant = self.task.variant(race.variants[leader]);
-            answer.snippet = variant.scenario.strategy.snippet();
+            answer.snippet = variant.scenario.snippet();
         }
         answer
     }

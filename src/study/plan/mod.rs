@@ -207,11 +207,11 @@ impl<'s> PlannedExperiment<'s> {
         is_present.then_some(first)
     }
 
-    /// Returns the first of the other variants with the same strategy and the same settings.
+    /// Returns the first of the other variants with the same strategies, with the same settings and release times.
     fn duplicate_of(self, variant: usize, others: &[usize]) -> Option<usize> {
-        let strategy = &*self.variant(variant).scenario.strategy;
+        let scenario = &self.variant(variant).scenario;
         let mut others = others.iter().copied();
-        others.find(|&other| *self.variant(other).scenario.strategy == *strategy)
+        others.find(|&other| self.variant(other).scenario.has_same_pace(scenario))
     }
 }
 

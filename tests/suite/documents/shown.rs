@@ -38,8 +38,8 @@ impl ShownSetup {
             Ok(experiment) => {
                 let variant = experiment.variants[0].clone();
                 let scenario = &variant.scenario;
-                shown.explanation = scenario.strategy.explain(scenario.fleet());
-                shown.notes.clone_from(&scenario.file_notes);
+                shown.explanation = scenario.strategy().explain(scenario.fleet());
+                shown.notes.clone_from(&scenario.applications[0].file_notes);
                 shown.variant = Some(variant);
             }
         }

@@ -262,7 +262,7 @@ fn several_images_become_separate_workloads() {
     );
     let experiment = loaded(&folder.path().join("out"));
     let world = &experiment.variants[0].scenario.world;
-    let names: Vec<&str> = world
+    let names: Vec<&str> = world.applications[0]
         .workloads
         .iter()
         .map(|workload| workload.name.as_str())
@@ -735,7 +735,7 @@ fn an_inline_strategy_replaces_that_of_the_file() {
     let of = || {
         loaded(&folder.path().join("out")).variants[0]
             .scenario
-            .strategy
+            .strategy()
             .snippet()
             .map(|snippet| snippet.text)
     };

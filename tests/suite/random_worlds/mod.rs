@@ -23,7 +23,7 @@ use std::sync::Arc;
 use fleetsim::engine::Streams;
 use fleetsim::results::{RunOutcome, RunRecord};
 use fleetsim::rollout::baseline::Baseline;
-use fleetsim::scenario::{Scenario, Variant};
+use fleetsim::scenario::{ApplicationRollout, Scenario, Variant};
 use fleetsim::sim;
 use fleetsim::units::{SimDuration, SimTime};
 use fleetsim::world::{AgentEvent, Event, NEW, PullEvent};
@@ -70,17 +70,16 @@ fn variant(seed: u64, product: Product) -> Variant {
         world: Arc::new(world),
         groups: Arc::new(Vec::new()),
         calendar: None,
-        strategy: Arc::new(Baseline::AllAtOnce),
+        applications: vec![ApplicationRollout::only(Arc::new(Baseline::AllAtOnce))],
         product: "random",
         is_bound: false,
         control_loop: product.control_loop(),
         platform,
-        changes: Vec::new(),
         horizon: SimDuration::from_hours(6),
         price: None,
-        file_notes: Vec::new(),
     };
-    scenario.strategy = product.strategy(&mut luck, &scenario);
+    let strategy = product.strategy(&mut luck, &scenario);
+    scenario.set_strategy(strategy);
     windows::add(&mut opening, &mut scenario);
     prices::add(&mut costs, &mut scenario);
     Variant {

@@ -17,7 +17,7 @@ pub(super) fn add(luck: &mut Luck, scenario: &mut Scenario) {
     if luck.chance(0.5) {
         scenario.price = Some(Arc::new(prices(luck, scenario)));
     }
-    let any: &dyn Any = &*scenario.strategy;
+    let any: &dyn Any = scenario.strategy();
     if let Some(argo_cd) = any.downcast_ref::<ArgoCdStrategy>()
         && luck.chance(0.5)
     {
@@ -25,7 +25,7 @@ pub(super) fn add(luck: &mut Luck, scenario: &mut Scenario) {
         let controller = &mut argo_cd.application_controller;
         controller.cpu = Some(Factor::new(f64::from(luck.number(1, 16)) / 4.0));
         controller.cpu_per_sync = SimDuration::from_millis(luck.number(1, 3000).into());
-        scenario.strategy = Arc::new(argo_cd);
+        scenario.set_strategy(Arc::new(argo_cd));
     }
 }
 

@@ -40,8 +40,8 @@ pub(crate) struct Seen<'r> {
 
 pub(crate) fn check(seen: &Seen<'_>) {
     let all: Vec<usize> = (0..seen.told.len()).collect();
-    let is_update = seen.scenario.world.release == ReleaseKind::Update;
-    let strategy: &dyn Any = &*seen.scenario.strategy;
+    let is_update = seen.scenario.world.applications[0].release == ReleaseKind::Update;
+    let strategy: &dyn Any = seen.scenario.strategy();
     if let Some(baseline) = strategy.downcast_ref::<Baseline>() {
         seen.check_batches(&baseline.batches(all.len()));
         if *baseline == Baseline::OneByOne {

@@ -378,7 +378,7 @@ fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
         _ => SupersededState::Paused,
     };
     let most = instances - u32::from(state == SupersededState::Deploying);
-    let supersedes = (scenario.world.release == ReleaseKind::Update
+    let supersedes = (scenario.world.applications[0].release == ReleaseKind::Update
         && most > 0
         && luck.chance(0.4))
     .then(|| Superseded {
@@ -401,7 +401,7 @@ fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
         count_instances: false,
     };
     // A request that the product would reject is also rejected when the experiment file is read.
-    let mut app = deployment.app(scenario.world.release, instances);
+    let mut app = deployment.app(scenario.world.applications[0].release, instances);
     if app.create(rules, &deployment.options, NEW).is_err() {
         deployment.quota = AppQuota::default();
     }

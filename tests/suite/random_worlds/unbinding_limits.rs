@@ -100,12 +100,12 @@ const LIMITS: [(&str, SetLimit); 22] = [
         });
     }),
     ("cores of Argo CD's shards", |variant, is_set| {
-        let any: &dyn Any = &*variant.scenario.strategy;
+        let any: &dyn Any = variant.scenario.strategy();
         if let Some(argo_cd) = any.downcast_ref::<ArgoCdStrategy>() {
             let mut argo_cd = argo_cd.clone();
             let cores = Factor::new(f64::from(MANY));
             argo_cd.application_controller.cpu = is_set.then_some(cores);
-            variant.scenario.strategy = Arc::new(argo_cd);
+            variant.scenario.set_strategy(Arc::new(argo_cd));
         }
     }),
     ("connections of a cache", |variant, is_set| {
@@ -164,12 +164,12 @@ const LIMITS: [(&str, SetLimit); 22] = [
     (
         "requests of the application controller",
         |variant, is_set| {
-            let any: &dyn Any = &*variant.scenario.strategy;
+            let any: &dyn Any = variant.scenario.strategy();
             if let Some(argo_cd) = any.downcast_ref::<ArgoCdStrategy>() {
                 let mut argo_cd = argo_cd.clone();
                 argo_cd.application_controller.client_qps = if is_set { MANY } else { 0 };
                 argo_cd.application_controller.client_burst = Some(MANY);
-                variant.scenario.strategy = Arc::new(argo_cd);
+                variant.scenario.set_strategy(Arc::new(argo_cd));
             }
         },
     ),

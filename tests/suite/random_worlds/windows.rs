@@ -21,34 +21,34 @@ pub(crate) fn add(luck: &mut Luck, scenario: &mut Scenario) {
     if luck.chance(0.5) {
         return;
     }
-    let strategy: &dyn Any = &*scenario.strategy;
+    let strategy: &dyn Any = scenario.strategy();
     if let Some(strategy) = strategy.downcast_ref::<RancherFleetStrategy>() {
         let loaded = loaded(
             scenario,
             "rancherFleet: {schedules: windows.yaml}",
             &schedules(luck),
         );
-        let loaded: &dyn Any = &*loaded.strategy;
+        let loaded: &dyn Any = loaded.strategy();
         let of_file: &RancherFleetStrategy = loaded.downcast_ref().expect("Fleet's strategy");
-        scenario.strategy = Arc::new(RancherFleetStrategy {
+        scenario.set_strategy(Arc::new(RancherFleetStrategy {
             schedules: of_file.schedules.clone(),
             ..strategy.clone()
-        });
+        }));
     } else if let Some(strategy) = strategy.downcast_ref::<ArgoCdStrategy>() {
         let windows = sync_windows(luck, scenario);
         let loaded = loaded(scenario, "argoCd: {project: windows.yaml}", &windows);
-        let loaded: &dyn Any = &*loaded.strategy;
+        let loaded: &dyn Any = loaded.strategy();
         let of_file: &ArgoCdStrategy = loaded.downcast_ref().expect("Argo CD's strategy");
-        scenario.strategy = Arc::new(ArgoCdStrategy {
+        scenario.set_strategy(Arc::new(ArgoCdStrategy {
             sync_windows: of_file.sync_windows.clone(),
             ..strategy.clone()
-        });
+        }));
     }
 }
 
 /// Whether a scenario has windows.
 pub(crate) fn has_some(scenario: &Scenario) -> bool {
-    let strategy: &dyn Any = &*scenario.strategy;
+    let strategy: &dyn Any = scenario.strategy();
     let fleet = strategy.downcast_ref::<RancherFleetStrategy>();
     let argo_cd = strategy.downcast_ref::<ArgoCdStrategy>();
     fleet.is_some_and(|strategy| strategy.schedules.is_some())

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use fleetsim::engine::dist;
 use fleetsim::units::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 use fleetsim::world::{
-    AgentSpec, AutoscalingSpec, BurstSpec, CachePlace, CacheSpec, CdnSpec, CellSpec, ClusterSpec,
-    Coalesce, CountOrPercent, CutKind, DailyLoad, DebounceSpec, DefectKind, DefectSpec, DiskClass,
-    DiskSpec, DistributionKind, DistributionSpec, DurationModel, FactorModel, FaultSpec, ImageSpec,
-    LazySpec, LookSpec, MirrorSpec, NamedRegistry, NodeCreation, NodeLossSpec, NodeSpec,
-    OfflineSpec, OtherLoad, OtherPulls, OutageSpec, OutageWindow, PiecesSpec, PlatformSpec,
-    PodLimit, PodSpec, PrePullSpec, ProbeSpec, PullPolicy, ReadinessSpec, RegionSpec,
-    RegionalOutageSpec, RegistrySpec, ReleaseKind, Requeue, Restarts, RetrySpec, RuntimeSpec,
-    RuntimeVersion, SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec, WorldSpec,
-    calibration,
+    AgentSpec, ApplicationSpec, AutoscalingSpec, BurstSpec, CachePlace, CacheSpec, CdnSpec,
+    CellSpec, ClusterSpec, Coalesce, CountOrPercent, CutKind, DailyLoad, DebounceSpec, DefectKind,
+    DefectSpec, DiskClass, DiskSpec, DistributionKind, DistributionSpec, DurationModel,
+    FactorModel, FaultSpec, ImageSpec, LazySpec, LookSpec, MirrorSpec, NamedRegistry, NodeCreation,
+    NodeLossSpec, NodeSpec, OfflineSpec, OtherLoad, OtherPulls, OutageSpec, OutageWindow,
+    PiecesSpec, PlatformSpec, PodLimit, PodSpec, PrePullSpec, ProbeSpec, PullPolicy, ReadinessSpec,
+    RegionSpec, RegionalOutageSpec, RegistrySpec, ReleaseKind, Requeue, Restarts, RetrySpec,
+    RuntimeSpec, RuntimeVersion, SlotScope, SlowSpec, SpegelSpec, WorkloadKind, WorkloadSpec,
+    WorldSpec, calibration,
 };
 
 use super::luck::Luck;
@@ -30,7 +30,7 @@ pub(crate) fn world(
 ) -> (WorldSpec, PlatformSpec) {
     let (mut world, mut agent) = plain(luck);
     node_extras(&mut world.node, extras);
-    for workload in &mut world.workloads {
+    for workload in &mut world.applications[0].workloads {
         if let WorkloadKind::Deployment {
             progress_deadline, ..
         } = &mut workload.kind
@@ -126,7 +126,7 @@ fn node_extras(node: &mut NodeSpec, luck: &mut Luck) {
 pub(crate) fn limit_room(luck: &mut Luck, world: &mut WorldSpec) {
     if luck.chance(0.15) {
         let pods_per_node = luck.number(1, 4);
-        let needed = world.deployed_pods().div_ceil(u64::from(pods_per_node)) as u32;
+        let needed = world.deployed_pods(0).div_ceil(u64::from(pods_per_node)) as u32;
         let autoscaling = AutoscalingSpec {
             min_nodes: Some(luck.number(0, 2)),
             // One node more than needed has room for some additional pods of an update.
@@ -272,45 +272,48 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 index: true,
             })
             .collect(),
-        workloads: (0..workloads)
-            .map(|at| WorkloadSpec {
-                image_name: String::new(),
-                name: format!("w{at}"),
-                kind: if luck.chance(0.6) {
-                    WorkloadKind::Deployment {
-                        replicas: luck.number(1, 6),
-                        max_unavailable: luck.limit(),
-                        max_surge: luck.limit(),
-                        progress_deadline: calibration::PROGRESS_DEADLINE,
-                    }
-                } else {
-                    WorkloadKind::DaemonSet {
-                        max_unavailable: luck.limit(),
-                        max_surge: luck.limit(),
-                    }
-                },
-                image: luck.number(0, images - 1) as usize,
-                pull_policy: if luck.chance(0.5) {
-                    PullPolicy::IfNotPresent
-                } else {
-                    PullPolicy::Always
-                },
-                start: luck.duration(10.0),
-                readiness: luck.chance(0.7).then(|| ProbeSpec {
-                    initial_delay: SimDuration::from_secs(u64::from(luck.number(0, 5))),
-                    period: SimDuration::from_secs(u64::from(luck.number(1, 10))),
-                    success_threshold: luck.number(1, 2),
-                }),
-                start_timeout: None,
-                min_ready: SimDuration::from_secs(u64::from(luck.number(0, 3))),
-                termination: luck.duration(5.0),
-            })
-            .collect(),
-        release: if luck.chance(0.5) {
-            ReleaseKind::Initial
-        } else {
-            ReleaseKind::Update
-        },
+        applications: vec![ApplicationSpec::everywhere(
+            String::new(),
+            (0..workloads)
+                .map(|at| WorkloadSpec {
+                    image_name: String::new(),
+                    name: format!("w{at}"),
+                    kind: if luck.chance(0.6) {
+                        WorkloadKind::Deployment {
+                            replicas: luck.number(1, 6),
+                            max_unavailable: luck.limit(),
+                            max_surge: luck.limit(),
+                            progress_deadline: calibration::PROGRESS_DEADLINE,
+                        }
+                    } else {
+                        WorkloadKind::DaemonSet {
+                            max_unavailable: luck.limit(),
+                            max_surge: luck.limit(),
+                        }
+                    },
+                    image: luck.number(0, images - 1) as usize,
+                    pull_policy: if luck.chance(0.5) {
+                        PullPolicy::IfNotPresent
+                    } else {
+                        PullPolicy::Always
+                    },
+                    start: luck.duration(10.0),
+                    readiness: luck.chance(0.7).then(|| ProbeSpec {
+                        initial_delay: SimDuration::from_secs(u64::from(luck.number(0, 5))),
+                        period: SimDuration::from_secs(u64::from(luck.number(1, 10))),
+                        success_threshold: luck.number(1, 2),
+                    }),
+                    start_timeout: None,
+                    min_ready: SimDuration::from_secs(u64::from(luck.number(0, 3))),
+                    termination: luck.duration(5.0),
+                })
+                .collect(),
+            if luck.chance(0.5) {
+                ReleaseKind::Initial
+            } else {
+                ReleaseKind::Update
+            },
+        )],
         faults: {
             // These delays are drawn after the rest of the world and before its faults, so that earlier seeds give the
             // same worlds.

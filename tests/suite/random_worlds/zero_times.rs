@@ -57,7 +57,7 @@ const TIMES: [fn(&mut Variant); 9] = [
     },
     |variant| {
         let world = Arc::make_mut(&mut variant.scenario.world);
-        for workload in &mut world.workloads {
+        for workload in &mut world.applications[0].workloads {
             (workload.start, workload.readiness) = (ZERO, None);
             workload.termination = ZERO;
         }
@@ -66,7 +66,7 @@ const TIMES: [fn(&mut Variant); 9] = [
         }
     },
     |variant| {
-        let any: &dyn Any = &*variant.scenario.strategy;
+        let any: &dyn Any = variant.scenario.strategy();
         if let Some(argo_cd) = any.downcast_ref::<ArgoCdStrategy>() {
             let mut argo_cd = argo_cd.clone();
             let settings = &mut argo_cd.application_controller;
@@ -74,7 +74,7 @@ const TIMES: [fn(&mut Variant); 9] = [
             settings.tcp_timeout = SimDuration::ZERO;
             settings.client_qps = 0;
             settings.syncs_per_second = Factor::new(1e12);
-            variant.scenario.strategy = Arc::new(argo_cd);
+            variant.scenario.set_strategy(Arc::new(argo_cd));
         }
     },
 ];
@@ -112,7 +112,7 @@ fn every_run_with_zero_durations_ends_or_is_reported() {
 #[test]
 fn containers_that_crash_and_restart_in_no_time_are_reported() {
     let mut variant = variant(0, Product::FleetOrBaseline);
-    variant.scenario.strategy = Arc::new(Baseline::AllAtOnce);
+    variant.scenario.set_strategy(Arc::new(Baseline::AllAtOnce));
     variant.scenario.platform.restarts.immediate = u32::MAX;
     let world = Arc::make_mut(&mut variant.scenario.world);
     world.node.start_overhead = ZERO;

@@ -26,8 +26,8 @@ fn cluster(nodes: u32, pods: u32) -> WorldSpec {
     let mut world = base();
     world.clusters[0].nodes = nodes.into();
     world.images[0].layers.clear();
-    world.workloads[0].readiness = None;
-    world.workloads[0].kind = WorkloadKind::Deployment {
+    world.applications[0].workloads[0].readiness = None;
+    world.applications[0].workloads[0].kind = WorkloadKind::Deployment {
         replicas: pods,
         max_unavailable: CountOrPercent::Percent(25),
         max_surge: CountOrPercent::Percent(25),

@@ -217,10 +217,13 @@ fn serial_pulls_of_equal_duration_are_an_m_d_1_queue() {
         // The predecessor of each pod ends at a random time, which gives the arrivals of a Poisson process whose
         // number is fixed.
         let mut world = base();
-        world.release = ReleaseKind::Update;
+        world.applications[0].release = ReleaseKind::Update;
         world.clusters[0].downlink = BytesPerSec::new(RATE).into();
         let whole = SimDuration::from_secs((PODS as f64 / load) as u64);
-        let (image, workload) = (world.images.remove(0), world.workloads.remove(0));
+        let (image, workload) = (
+            world.images.remove(0),
+            world.applications[0].workloads.remove(0),
+        );
         for at in 0..PODS {
             let name = format!("w{at}");
             let bytes = RATE as u64;
@@ -233,7 +236,7 @@ fn serial_pulls_of_equal_duration_are_an_m_d_1_queue() {
                 min: SimDuration::ZERO,
                 max: whole,
             };
-            world.workloads.push(WorkloadSpec {
+            world.applications[0].workloads.push(WorkloadSpec {
                 name,
                 image: at,
                 termination,

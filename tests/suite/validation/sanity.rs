@@ -14,7 +14,10 @@ use super::worlds::{DAY, Played, Way, defaults, layers, play, secs, set_clusters
 
 /// One workload for each image, each image with one layer of `megabytes`.
 fn set_images(world: &mut WorldSpec, megabytes: &[u64]) {
-    let (image, workload) = (world.images.remove(0), world.workloads.remove(0));
+    let (image, workload) = (
+        world.images.remove(0),
+        world.applications[0].workloads.remove(0),
+    );
     for (at, mb) in megabytes.iter().enumerate() {
         let (mut image, mut workload) = (image.clone(), workload.clone());
         image.name = format!("i{at}");
@@ -22,7 +25,7 @@ fn set_images(world: &mut WorldSpec, megabytes: &[u64]) {
         workload.name.clone_from(&image.name);
         workload.image = at;
         world.images.push(image);
-        world.workloads.push(workload);
+        world.applications[0].workloads.push(workload);
     }
 }
 
@@ -128,7 +131,7 @@ fn requests_above_a_limit_are_multiplied_by_five_or_six_and_stay_in_phase() {
 fn copies(by: Way, at_once: u32, of: impl Fn(&Totals) -> Bytes) -> u64 {
     let mut world = way(by);
     let max_unavailable = CountOrPercent::Count(at_once);
-    world.workloads[0].kind = WorkloadKind::DaemonSet {
+    world.applications[0].workloads[0].kind = WorkloadKind::DaemonSet {
         max_unavailable,
         max_surge: CountOrPercent::Count(0),
     };

@@ -29,7 +29,7 @@ fn from_zero() -> WorldSpec {
         provisioning: calibration::NODE_PROVISIONING,
         creation: None,
     });
-    world.workloads[0].kind = WorkloadKind::Deployment {
+    world.applications[0].workloads[0].kind = WorkloadKind::Deployment {
         replicas: 1,
         max_unavailable: CountOrPercent::Percent(25),
         max_surge: CountOrPercent::Percent(25),

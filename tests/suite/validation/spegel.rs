@@ -62,7 +62,7 @@ fn simulated(
     with_spegel: bool,
     [bytes, count]: [u64; 2],
 ) -> Played {
-    world.release = kind;
+    world.applications[0].release = kind;
     world.images[0].layers = layers("new", count, bytes, bytes);
     world.images[0].previous = layers("old", count, bytes, bytes);
     if !with_spegel {

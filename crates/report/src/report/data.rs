@@ -122,6 +122,7 @@ impl Results {
         tables.comparison.retain(|row| is_kept(&row.variant));
         tables.registries.retain(|(key, _)| is_kept(&key.variant));
         tables.workloads.retain(|(key, _)| is_kept(&key.variant));
+        tables.applications.retain(|(key, _)| is_kept(&key.variant));
         tables.clusters.retain(|(key, _)| is_kept(&key.variant));
         tables.passes.retain(|(key, _)| is_kept(&key.variant));
         tables.statuses.retain(|(key, _)| is_kept(&key.variant));

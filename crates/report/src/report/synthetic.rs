@@ -491,6 +491,7 @@ impl Fleet {
         };
         let rows =
             |(at, &(told, pull, pulled, ready)): (usize, &(f64, f64, f64, f64))| ClusterRow {
+                application: String::new(),
                 cluster: format!("store-{at:04}"),
                 stage: String::new(),
                 group: "store".to_owned(),
@@ -513,6 +514,7 @@ impl Fleet {
         for at in table.len()..fleet as usize {
             let told = rows((at, &(0.0, 0.0, 0.0, 0.0)));
             table.push(ClusterRow {
+                application: String::new(),
                 instructed_s: None,
                 applied_s: None,
                 first_pull_s: None,
@@ -538,6 +540,7 @@ impl Fleet {
             run,
             registries: vec![registry],
             workloads: Vec::new(),
+            applications: Vec::new(),
             series,
             bin_s,
             clusters: table,

@@ -275,6 +275,28 @@ fn a_folder_without_results_is_an_error_that_names_the_file() {
 }
 
 #[test]
+fn results_with_guests_name_no_command() {
+    let mut results = readable_quietly(&six_settings());
+    results.provenance.guests = vec![
+        "`notebook.Regions`".to_owned(),
+        "a failure model".to_owned(),
+    ];
+    let text = table(&results, 100, Detail::Answer);
+    assert!(
+        text.replace('\n', " ").ends_with(
+            "Reproduce: run the program that has `notebook.Regions` and a failure model again; no command has them "
+        ),
+        "{text}"
+    );
+    let page = html::page(&results, &[]);
+    assert!(
+        page.contains("run the program that has `notebook.Regions`")
+            && !page.contains("reproduce with"),
+        "{page}"
+    );
+}
+
+#[test]
 fn the_table_fits_its_width_and_leaves_out_the_least_important_columns() {
     for (name, fleet) in fleets() {
         let results = readable_quietly(&fleet);

@@ -79,6 +79,9 @@ pub struct Provenance {
     pub horizon_s: f64,
     /// The command that reproduces the results.
     pub command: String,
+    /// What another program has brought along and no command has, such as a strategy in Python: words for readers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guests: Vec<String>,
     /// Every file that the experiment was read from; a copy is in [`INPUTS_FOLDER`].
     pub inputs: Vec<FileDigest>,
     /// Sentences that state whether the answer depends on links that the experiment does not set.
@@ -262,10 +265,29 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Returns whether the setting belongs to a strategy. Other settings define the world.
+    /// Returns whether the setting belongs to a strategy, or is the strategy or the release time of an application.
+    /// Other settings define the world.
     #[must_use]
     pub fn is_of_strategy(&self) -> bool {
-        self.path.starts_with("strategies.")
+        Self::is_path_of_strategy(&self.path)
+    }
+
+    /// Returns whether a path of the experiment is inside a strategy, or is the strategy or the release time of an
+    /// application.
+    #[must_use]
+    pub fn is_path_of_strategy(path: &str) -> bool {
+        let Some(of_application) = path.strip_prefix("applications.") else {
+            return path.starts_with("strategies.");
+        };
+        // A name may have a range in braces.
+        let name_ends = of_application.find('}').unwrap_or(0);
+        let setting = of_application[name_ends..].split_once('.');
+        setting.is_some_and(|(_, setting)| {
+            setting == "strategy"
+                || setting == "releases"
+                || setting.starts_with("releases.")
+                || setting.starts_with("releases[")
+        })
     }
 
     /// The settings that define the world: variants that share them have the same fleet, release and random numbers.

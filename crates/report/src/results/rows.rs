@@ -31,9 +31,12 @@ pub struct SeriesRow {
     pub waiting: u64,
 }
 
-/// One target of a run.
+/// One target of a run: a deployment of an application on a cluster.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ClusterRow {
+    /// The application. Empty in an experiment with one application, whose table has no such column.
+    #[serde(default)]
+    pub application: String,
     /// The cluster's name.
     pub cluster: String,
     /// The cluster's stage (Fleet: partition); empty if it has none; several stages are joined by `; `.
@@ -71,6 +74,44 @@ pub struct ClusterRow {
     /// Bytes that the cluster received from registries, caches and peers, including those of failed attempts.
     pub received_bytes: u64,
 }
+
+/// A row of `clusters.csv` with the columns that its table has.
+pub(super) struct ClusterColumns<'r> {
+    pub(super) row: &'r ClusterRow,
+    /// Whether there are several applications.
+    pub(super) has_applications: bool,
+}
+
+impl Serialize for ClusterColumns<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let row = self.row;
+        let mut columns = serializer.serialize_struct("ClusterRow", CLUSTER_COLUMNS)?;
+        if self.has_applications {
+            columns.serialize_field("application", &row.application)?;
+        }
+        columns.serialize_field("cluster", &row.cluster)?;
+        columns.serialize_field("stage", &row.stage)?;
+        columns.serialize_field("group", &row.group)?;
+        columns.serialize_field("region", &row.region)?;
+        columns.serialize_field("nodes", &row.nodes)?;
+        columns.serialize_field("downlink_bytes_per_s", &row.downlink_bytes_per_s)?;
+        columns.serialize_field("rtt_s", &row.rtt_s)?;
+        columns.serialize_field("offline", &row.offline)?;
+        columns.serialize_field("defective", &row.defective)?;
+        columns.serialize_field("instructed_s", &row.instructed_s)?;
+        columns.serialize_field("applied_s", &row.applied_s)?;
+        columns.serialize_field("first_pull_s", &row.first_pull_s)?;
+        columns.serialize_field("last_pull_s", &row.last_pull_s)?;
+        columns.serialize_field("ready_s", &row.ready_s)?;
+        columns.serialize_field("pulls", &row.pulls)?;
+        columns.serialize_field("failed_pulls", &row.failed_pulls)?;
+        columns.serialize_field("received_bytes", &row.received_bytes)?;
+        columns.end()
+    }
+}
+
+/// The number of all columns of a cluster's row.
+const CLUSTER_COLUMNS: usize = 18;
 
 /// Quantiles of the durations of updates, from instruction to ready, over the clusters of one run that became ready.
 /// `None` if no cluster became ready.
@@ -237,6 +278,40 @@ pub struct WorkloadRow {
     pub ready_s: Option<f64>,
 }
 
+/// One application of a run. Only for experiments with several.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ApplicationRow {
+    /// The application's name.
+    pub application: String,
+    /// Number of its targets: the clusters on which it is deployed.
+    pub targets: u64,
+    /// Number of its targets that were ready on the new revision at the end.
+    pub targets_done: u64,
+    /// Number of its targets that were not.
+    pub left_behind: u64,
+    /// Number of its targets that could be updated.
+    pub reachable_targets: u64,
+    /// Time of its release, from the start of the run. Empty if it was not released.
+    pub release_s: Option<f64>,
+    /// Time from its own release until all of its targets were ready. Empty if they were not at the end.
+    pub completion_s: Option<f64>,
+    /// Time from its own release until all of its reachable targets were ready.
+    pub reachable_ready_s: Option<f64>,
+    /// Highest number of concurrent pulls of its images.
+    pub peak_pulls: u64,
+    /// Number of pulls of its images.
+    pub pulls: u64,
+    /// Number of pulls of its images that failed.
+    pub failed_pulls: u64,
+    /// Bytes that nodes received for pulls of its images. A layer that several images share counts for the pull that
+    /// downloaded it.
+    pub received_bytes: u64,
+    /// Number of its targets in which the new revision is defective.
+    pub defective_targets: u64,
+    /// Number of these targets that were instructed.
+    pub exposed_targets: u64,
+}
+
 /// One pass of the scheduler.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct PassRow {
@@ -288,6 +363,9 @@ pub struct RunRecord {
     pub registries: Vec<RegistryRow>,
     /// One row for each workload, in the experiment's order. Empty for a single workload.
     pub workloads: Vec<WorkloadRow>,
+    /// One row for each application, in the experiment's order. Empty for a single application.
+    #[serde(default)]
+    pub applications: Vec<ApplicationRow>,
     /// The run's time series; all bins have the same length.
     pub series: Vec<SeriesRow>,
     /// Length of a bin of the time series.
@@ -356,6 +434,15 @@ impl WorkloadRow {
     }
 }
 
+impl ApplicationRow {
+    fn is_valid(&self) -> bool {
+        let times = [self.release_s, self.completion_s, self.reachable_ready_s];
+        times.into_iter().flatten().all(is_amount)
+            && self.targets_done <= self.targets
+            && self.reachable_targets <= self.targets
+    }
+}
+
 impl PassRow {
     fn is_valid(&self) -> bool {
         is_amount(self.t_s) && is_amount(self.duration_s)
@@ -389,6 +476,7 @@ impl RunRecord {
             && is_amount(self.bin_s)
             && self.registries.iter().all(RegistryRow::is_valid)
             && self.workloads.iter().all(WorkloadRow::is_valid)
+            && self.applications.iter().all(ApplicationRow::is_valid)
             && self.series.iter().all(SeriesRow::is_valid)
             && self.clusters.iter().all(ClusterRow::is_valid)
             && self.passes.iter().all(PassRow::is_valid)

@@ -15,13 +15,13 @@ use serde_json::Value;
 use super::best::{ComparisonRow, comparisons};
 use super::formulas::FormulasAsText;
 use super::measures::RunColumns;
-use super::rows::{RegistryColumns, RegistryGroups};
+use super::rows::{ClusterColumns, RegistryColumns, RegistryGroups};
 use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
 use super::variants::variant_table;
 use super::{
-    ClusterRow, Measure, PassRow, RegistryRow, ResultsError, RunRow, StatusRow, VariantRecord,
-    WorkloadRow, displayed_replicate,
+    ApplicationRow, ClusterRow, Measure, PassRow, RegistryRow, ResultsError, RunRow, StatusRow,
+    VariantRecord, WorkloadRow, displayed_replicate,
 };
 use fleetsim_units::io::open_below;
 
@@ -42,6 +42,9 @@ pub struct RunKey {
 /// The table that only experiments with several workloads have.
 const WORKLOADS_FILE: &str = "workloads.csv";
 
+/// The table that only experiments with several applications have.
+const APPLICATIONS_FILE: &str = "applications.csv";
+
 /// Writes one table of a folder.
 pub type TableWriter = fn(&Tables, &mut dyn Write) -> io::Result<()>;
 
@@ -56,6 +59,8 @@ pub struct Tables {
     pub registries: Vec<(RunKey, RegistryRow)>,
     /// `workloads.csv`: every workload of every run. Empty for a single workload.
     pub workloads: Vec<(RunKey, WorkloadRow)>,
+    /// `applications.csv`: every application of every run. Empty for a single application.
+    pub applications: Vec<(RunKey, ApplicationRow)>,
     /// `summary.csv`: every measure of every variant over its runs.
     pub summary: Vec<SummaryRow>,
     /// `comparison.csv`: which variants may be the best.
@@ -83,12 +88,14 @@ impl Tables {
         let mut runs: Vec<RunRow> = Vec::new();
         let mut registries = Vec::new();
         let mut workloads = Vec::new();
+        let mut applications = Vec::new();
         for variant in variants {
             for run in &variant.runs {
                 runs.push(run.run.clone());
                 let key = key(variant, run.run.replicate);
                 registries.extend(keyed(&key, &run.registries));
                 workloads.extend(keyed(&key, &run.workloads));
+                applications.extend(keyed(&key, &run.applications));
             }
         }
         let summary = summary(variants, seed);
@@ -98,6 +105,7 @@ impl Tables {
             runs,
             registries,
             workloads,
+            applications,
             summary,
             comparison,
             ..Self::default()
@@ -121,7 +129,7 @@ impl Tables {
     }
 
     /// The names of the files, and the function that writes each row by row.
-    pub const FILES: [(&'static str, TableWriter); 10] = [
+    pub const FILES: [(&'static str, TableWriter); 11] = [
         ("variants.csv", |tables, out| {
             write_csv(out, "", &tables.variants)
         }),
@@ -134,6 +142,10 @@ impl Tables {
         (WORKLOADS_FILE, |tables, out| {
             write_csv(out, &header::<(RunKey, WorkloadRow)>(), &tables.workloads)
         }),
+        (APPLICATIONS_FILE, |tables, out| {
+            let header = header::<(RunKey, ApplicationRow)>();
+            write_csv(out, &header, &tables.applications)
+        }),
         ("summary.csv", |tables, out| {
             write_csv(out, "", &tables.summary)
         }),
@@ -144,7 +156,7 @@ impl Tables {
             write_csv(out, &header::<TimelineRow>(), &tables.timeline)
         }),
         ("clusters.csv", |tables, out| {
-            write_csv(out, &header::<(RunKey, ClusterRow)>(), &tables.clusters)
+            write_clusters(out, &tables.clusters)
         }),
         ("passes.csv", |tables, out| {
             write_csv(out, &header::<(RunKey, PassRow)>(), &tables.passes)
@@ -154,12 +166,18 @@ impl Tables {
         }),
     ];
 
-    /// The files of a folder with these tables. `workloads.csv` exists only if the experiment has several workloads.
+    /// The files of a folder with these tables. `workloads.csv` and `applications.csv` exist only if the experiment has
+    /// several workloads or applications.
     pub fn written(&self) -> impl Iterator<Item = (&'static str, TableWriter)> {
         let has_workloads = !self.workloads.is_empty();
+        let has_applications = !self.applications.is_empty();
         Self::FILES
             .into_iter()
-            .filter(move |(name, _)| has_workloads || *name != WORKLOADS_FILE)
+            .filter(move |(name, _)| match *name {
+                WORKLOADS_FILE => has_workloads,
+                APPLICATIONS_FILE => has_applications,
+                _ => true,
+            })
     }
 
     /// The files with their names, in memory.
@@ -192,6 +210,7 @@ impl Tables {
             runs: from_csv(folder, "runs.csv", row)?,
             registries: from_csv(folder, "registries.csv", keyed_row)?,
             workloads: from_csv_if_there(folder, WORKLOADS_FILE, keyed_row)?,
+            applications: from_csv_if_there(folder, APPLICATIONS_FILE, keyed_row)?,
             summary: Self::read_summary(folder)?,
             comparison: from_csv_if_there(folder, "comparison.csv", measure_row)?,
             timeline: from_csv(folder, "timeline.csv", row)?,
@@ -264,6 +283,24 @@ fn write_registries(out: &mut dyn Write, rows: &[(RunKey, RegistryRow)]) -> io::
         .iter()
         .map(|(key, row)| (key, RegistryColumns { row, groups }));
     write_csv(out, &header_of(&first), columns)
+}
+
+/// Writes targets, with the column of applications if there are several.
+fn write_clusters(out: &mut dyn Write, rows: &[(RunKey, ClusterRow)]) -> io::Result<()> {
+    let has_applications = rows.iter().any(|(_, row)| !row.application.is_empty());
+    let bare = ClusterRow::default();
+    let first = ClusterColumns {
+        row: &bare,
+        has_applications,
+    };
+    let columns = rows.iter().map(|(key, row)| {
+        let columns = ClusterColumns {
+            row,
+            has_applications,
+        };
+        (key, columns)
+    });
+    write_csv(out, &header_of(&(RunKey::default(), first)), columns)
 }
 
 /// Like [`to_csv`], row by row.
@@ -432,6 +469,7 @@ mod tests {
 
     fn two_variants() -> Vec<VariantRecord> {
         let cluster = ClusterRow {
+            application: "shop".to_owned(),
             cluster: "store, \"north\"".to_owned(),
             stage: String::new(),
             group: "store-{1..9}".to_owned(),
@@ -470,7 +508,24 @@ mod tests {
             workload: name.to_owned(),
             ready_s,
         };
+        let application = |name: &str, completion_s| ApplicationRow {
+            application: name.to_owned(),
+            targets: 3,
+            targets_done: 2,
+            left_behind: 1,
+            reachable_targets: 2,
+            release_s: Some(600.0),
+            completion_s,
+            reachable_ready_s: Some(0.1 + 0.2),
+            peak_pulls: 2,
+            pulls: 4,
+            failed_pulls: 1,
+            received_bytes: u64::MAX,
+            defective_targets: 1,
+            exposed_targets: 1,
+        };
         let full = |replicate, peak| RunRecord {
+            applications: vec![application("shop", None), application("till", Some(9.5))],
             workloads: vec![workload("shop", Some(0.1 + 0.2)), workload("till", None)],
             clusters: vec![cluster.clone()],
             passes: vec![pass],
@@ -505,7 +560,8 @@ mod tests {
         );
         assert_eq!(tables.statuses.len(), 2);
         assert_eq!((tables.variants.len(), tables.registries.len()), (3, 5));
-        assert_eq!((tables.workloads.len(), tables.files().len()), (10, 10));
+        assert_eq!((tables.workloads.len(), tables.files().len()), (10, 11));
+        assert_eq!(tables.applications.len(), 10);
         let own = Measure::ALL
             .iter()
             .filter(|measure| measure.is_own())
@@ -523,6 +579,28 @@ mod tests {
         let tables = Tables::of(&[variant("v", vec![run_record(0, 1)])], 1);
         let files = tables.files();
         assert!(files.iter().all(|(name, _)| *name != WORKLOADS_FILE));
+        assert!(files.iter().all(|(name, _)| *name != APPLICATIONS_FILE));
+    }
+
+    #[test]
+    fn clusters_have_a_column_of_applications_only_if_there_are_several() {
+        let header_with = |application: &str| {
+            let mut run = run_record(0, 1);
+            run.clusters.push(ClusterRow {
+                application: application.to_owned(),
+                ..ClusterRow::default()
+            });
+            let mut files = Tables::of(&[variant("v", vec![run])], 1).files();
+            files.retain(|(name, _)| *name == "clusters.csv");
+            String::from_utf8(files.remove(0).1).expect("CSV is text")
+        };
+        assert!(header_with("").starts_with("variant,strategy,setting,replicate,cluster,"));
+        let several = header_with("shop");
+        assert!(
+            several.starts_with("variant,strategy,setting,replicate,application,cluster,")
+                && several.contains(",0,shop,,"),
+            "{several}"
+        );
     }
 
     #[test]
@@ -678,7 +756,10 @@ mod tests {
             .into_iter()
             .map(header)
             .collect();
-        full.retain(|(name, _)| *name != WORKLOADS_FILE);
+        full.retain(|(name, _)| ![WORKLOADS_FILE, APPLICATIONS_FILE].contains(name));
+        for (_, header) in &mut full {
+            *header = header.replace(",application,cluster,", ",cluster,");
+        }
         let bare = Tables::of(&[variant("v", vec![run_record(0, 1)])], 1);
         assert!(bare.timeline.is_empty() && bare.clusters.is_empty() && bare.passes.is_empty());
         let empty: Vec<_> = bare.files().into_iter().map(header).collect();

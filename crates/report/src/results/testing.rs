@@ -104,6 +104,7 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         run,
         registries: vec![registry],
         workloads: Vec::new(),
+        applications: Vec::new(),
         series: Vec::new(),
         bin_s: 1.0,
         clusters: Vec::new(),

@@ -60,13 +60,14 @@ impl Path {
         }
     }
 
-    /// Parses a path: `a.b[0].c`, or `a.b.0.c`, which many tools write.
+    /// Parses a path: `a.b[0].c`, or `a.b.0.c`, which many tools write. A part in braces, such as the range in
+    /// `applications.svc-{01..40}.strategy`, belongs to its key.
     ///
     /// # Errors
     /// If a step is empty or an index is not a number. The error is a message.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut steps = Vec::new();
-        for part in text.split('.') {
+        for part in parts(text) {
             let (key, mut rest) = part.split_at(part.find('[').unwrap_or(part.len()));
             if key.is_empty() && (rest.is_empty() || steps.is_empty()) {
                 return Err(format!("`{text}` is not a path: it has an empty step"));
@@ -88,6 +89,26 @@ impl Path {
         }
         Ok(Self(steps))
     }
+}
+
+/// Returns the parts of a path between its dots, which do not separate parts inside braces.
+fn parts(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut begin = 0;
+    let mut is_in_braces = false;
+    for (at, character) in text.char_indices() {
+        match character {
+            '{' => is_in_braces = true,
+            '}' => is_in_braces = false,
+            '.' if !is_in_braces => {
+                parts.push(&text[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[begin..]);
+    parts
 }
 
 /// Parses an index in brackets at the start of a text. Returns the index and the rest of the text. `[*]`, which
@@ -126,6 +147,10 @@ mod tests {
             ("fleet[*].downlink", "fleet.*.downlink"),
             ("fleet.0.downlink", "fleet[0].downlink"),
             ("a[1][2].b", "a[1][2].b"),
+            (
+                "applications.svc-{01..40}.releases.every",
+                "applications.svc-{01..40}.releases.every",
+            ),
         ] {
             assert_eq!(
                 Path::parse(text).map(|path| path.to_string()),
@@ -138,7 +163,17 @@ mod tests {
     #[test]
     fn an_invalid_path_is_refused() {
         for text in [
-            "", ".", "a..b", "a.", ".a", "a[", "a[]", "a[x]", "a[0]b", "[0]",
+            "",
+            ".",
+            "a..b",
+            "a.",
+            ".a",
+            "a[",
+            "a[]",
+            "a[x]",
+            "a[0]b",
+            "[0]",
+            "{1..2}..b",
         ] {
             assert!(Path::parse(text).is_err(), "{text:?}");
         }

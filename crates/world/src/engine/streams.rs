@@ -85,6 +85,15 @@ impl Streams {
         }
     }
 
+    /// Returns the streams of a part of a run, such as one of several applications, in which every entity and purpose
+    /// has a stream other than in the whole.
+    #[must_use]
+    pub const fn of_part(&self, part: EntityKey) -> Self {
+        Self {
+            root: chain(self.root, part.0),
+        }
+    }
+
     /// Returns the stream of `entity` for `purpose`, positioned at its start.
     #[must_use]
     pub fn stream(&self, entity: impl Into<EntityKey>, purpose: &'static str) -> Stream {
@@ -228,6 +237,10 @@ mod tests {
             ("the base", base.stream("store-0001", "pull")),
             ("seed", Streams::new(2, 0).stream("store-0001", "pull")),
             ("replicate", Streams::new(1, 1).stream("store-0001", "pull")),
+            (
+                "part of the run",
+                base.of_part("shop".into()).stream("store-0001", "pull"),
+            ),
             (
                 "seed and replicate swapped",
                 Streams::new(0, 1).stream("store-0001", "pull"),

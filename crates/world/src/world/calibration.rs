@@ -364,6 +364,10 @@ pub const WEBHOOK_TIMEOUT: SimDuration = SimDuration::from_secs(10);
 /// six, or 1.2 if that cluster is the expected largest of six.
 pub const APPLY_SPREAD: f64 = 0.6;
 
+/// Number of applications that Fleet's agent applies at a time. Source: `agent.reconciler.workers.bundledeployment` in
+/// `charts/fleet/values.yaml` of rancher/fleet v0.16.0.
+pub const AGENT_WORKERS: u32 = 50;
+
 /// Time from sending a report until the management cluster has it. Guess.
 pub const REPORT_DELAY: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_millis(500),

@@ -5,7 +5,7 @@
 
 use crate::engine::EventQueue;
 use crate::world::clusters::apply_rules::ApplyFailure;
-use crate::world::ids::{ClusterId, NodeId, PodId, PullId, TargetId};
+use crate::world::ids::{ApplicationId, ClusterId, NodeId, PodId, PullId, TargetId};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::pull_wait::PullWait;
 use crate::world::registry::request::{HostRole, Request, Response};
@@ -18,8 +18,8 @@ pub type Queue = EventQueue<Event>;
 /// Everything that happens in a world.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
-    /// Scheduled by the driver of the world for itself; the world ignores it.
-    Driver(DriverEvent),
+    /// Scheduled by the driver of the world for the control plane of an application; the world ignores it.
+    Driver(ApplicationId, DriverEvent),
     /// A failure or its repair.
     Fault(FaultEvent),
     /// An event of a cluster's agent.
@@ -62,16 +62,17 @@ impl Event {
     /// Returns whether a controller or its driver caused the event, instead of the world.
     #[must_use]
     pub const fn is_of_driver(&self) -> bool {
-        matches!(self, Self::Driver(_))
+        matches!(self, Self::Driver(..))
     }
 
     /// Returns the name of the event's kind, for counting.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
-            Self::Driver(event) => event.kind(),
+            Self::Driver(_, event) => event.kind(),
             Self::Fault(_) => "failures and repairs",
             Self::Agent(AgentEvent::InstructionArrives(_)) => "instructions that reach an agent",
+            Self::Agent(AgentEvent::WorkerFree(_)) => "ends of the wait for a worker of an agent",
             Self::Agent(AgentEvent::Applied(_)) => "ends of an apply",
             Self::Agent(AgentEvent::ApplyFails(..) | AgentEvent::WaitEnds(_)) => "failed applies",
             Self::Agent(AgentEvent::ApplyAgain(_)) => "retries of a failed apply",
@@ -204,6 +205,8 @@ pub enum FaultEvent {
 pub enum AgentEvent {
     /// An instruction reaches the agent.
     InstructionArrives(TargetId),
+    /// A worker of the agent is free for a target that has waited for one.
+    WorkerFree(TargetId),
     /// The agent has finished applying a revision.
     Applied(TargetId),
     /// An apply fails.

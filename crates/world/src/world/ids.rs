@@ -12,6 +12,18 @@ pub const NEW: Revision = Revision(2);
 /// No revision: a target has applied nothing, or is instructed to remove its workloads.
 pub const NOTHING: Revision = Revision(0);
 
+/// An application, in the order of the experiment.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ApplicationId(pub u16);
+
+impl ApplicationId {
+    /// Returns the index of the application.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 macro_rules! dense_id {
     ($(#[$doc:meta])* $vis:vis $name:ident) => {
         $(#[$doc])*

@@ -92,7 +92,7 @@ pub use event::*;
 pub use faults::cut_kind::CutKind;
 pub use faults::guest::{GuestFaults, GuestOutage, OutageModel};
 pub use faults::spec::*;
-pub use ids::{ClusterId, NEW, NOTHING, NodeId, OLD, PodId, PullId, TargetId};
+pub use ids::{ApplicationId, ClusterId, NEW, NOTHING, NodeId, OLD, PodId, PullId, TargetId};
 pub use meter::{Bin, DeploymentPhase, EgressMeter, Gauge, Meter};
 pub use needs::{NeededAmount, ResourceNeed, resource_needs};
 pub use nodes::catalog::{MOST_IMAGES, MOST_LAYERS};
@@ -113,6 +113,7 @@ pub use transfers::link_loads::{LinkLoad, LinkOwner};
 
 use crate::engine::Streams;
 use crate::flow::Network;
+use clusters::agent::AgentQueue;
 use clusters::cluster::ClusterState;
 use clusters::deployment::AppDeployment;
 use clusters::pods::Pods;
@@ -142,6 +143,8 @@ pub struct World<'s> {
     catalog: Catalog,
     clusters: Vec<ClusterState>,
     deployments: Vec<AppDeployment>,
+    /// The workers of each cluster's agent.
+    agent_queues: Vec<AgentQueue>,
     nodes: Vec<NodeState>,
     contents: KnownContents,
     /// The sizes of blobs and layers on a disk.
@@ -190,7 +193,8 @@ impl<'s> World<'s> {
             platform,
             streams,
             clusters: Vec::with_capacity(spec.clusters.len()),
-            deployments: Vec::with_capacity(spec.clusters.len()),
+            deployments: Vec::with_capacity(spec.targets()),
+            agent_queues: Vec::new(),
             nodes: Vec::new(),
             contents: KnownContents::new(NodeContent::new(&catalog)),
             sizes: ContentSizes::of(&catalog),
@@ -205,7 +209,7 @@ impl<'s> World<'s> {
             limit_loads: LimitLoads::default(),
             delivery: Delivery::default(),
             faults: FaultProcesses::new(FaultDraws::new(spec, &streams, seed, replicate)),
-            meter: Meter::new(spec.clusters.len() as u64, 1 + spec.registries.len()),
+            meter: Meter::new(spec.targets() as u64, 1 + spec.registries.len()),
             totals: Totals::default(),
             reports: Vec::new(),
             limit_checks: 0,
@@ -214,6 +218,9 @@ impl<'s> World<'s> {
             catalog,
         };
         let deployments = world.add_deployments();
+        world
+            .agent_queues
+            .resize_with(spec.clusters.len(), AgentQueue::default);
         for (cluster, deployments) in spec.clusters.iter().zip(deployments) {
             world.add_cluster(cluster, deployments, &caches, queue);
         }
@@ -249,7 +256,7 @@ impl<'s> World<'s> {
             self.meter.advance(queue.now());
         }
         match event {
-            Event::Driver(_) => {}
+            Event::Driver(..) => {}
             Event::Fault(event) => self.handle_fault(event, queue),
             Event::Agent(event) => self.handle_agent(event, queue),
             Event::Workload(event) => self.handle_workload(event, queue),

@@ -15,7 +15,7 @@ use crate::world::clusters::pod_queues::PodSpec;
 use crate::world::clusters::restarts::Restarts;
 use crate::world::clusters::spec::{ClusterSpec, WorkloadSpec};
 use crate::world::distribution::spec::DistributionSpec;
-use crate::world::faults::spec::FaultSpec;
+use crate::world::faults::spec::{ApplyFaultSpec, DefectSpec, FaultSpec, ReleaseFaults};
 use crate::world::ids::OLD;
 use crate::world::nodes::spec::NodeSpec;
 use crate::world::quantity::SizeModel;
@@ -43,10 +43,8 @@ pub struct WorldSpec {
     pub pods: PodSpec,
     /// The images that are rolled out, in two revisions.
     pub images: Vec<ImageSpec>,
-    /// The workloads of every cluster.
-    pub workloads: Vec<WorkloadSpec>,
-    /// Whether an older revision runs everywhere when the rollout starts.
-    pub release: ReleaseKind,
+    /// The applications: at least one. Targets are ordered by application, then by cluster.
+    pub applications: Vec<ApplicationSpec>,
     /// Everything that can fail.
     pub faults: FaultSpec,
 }
@@ -67,10 +65,101 @@ impl WorldSpec {
         (0..=self.registries.len()).map(|at| self.registry_at(at))
     }
 
-    /// Returns the revision that a cluster runs when the rollout begins. `None`: the cluster runs nothing.
+    /// Returns the revision of an application that runs on a cluster when the rollout begins. `None`: it does not run
+    /// there.
     #[must_use]
-    pub fn installed(&self, cluster: usize) -> Option<Revision> {
-        (self.release == ReleaseKind::Update && self.clusters[cluster].installed).then_some(OLD)
+    pub fn installed(&self, application: usize, cluster: usize) -> Option<Revision> {
+        let application = &self.applications[application];
+        let is_installed = application.release == ReleaseKind::Update
+            && application.is_on(cluster)
+            && self.clusters[cluster].installed;
+        is_installed.then_some(OLD)
+    }
+
+    /// Returns the number of targets: of applications on clusters.
+    #[must_use]
+    pub fn targets(&self) -> usize {
+        let mut targets = 0;
+        for application in &self.applications {
+            targets += match &application.clusters {
+                Some(clusters) => clusters.len(),
+                None => self.clusters.len(),
+            };
+        }
+        targets
+    }
+
+    /// Returns whether any application runs on a cluster when the rollout begins.
+    #[must_use]
+    pub fn runs_anything(&self, cluster: usize) -> bool {
+        (0..self.applications.len())
+            .any(|application| self.installed(application, cluster).is_some())
+    }
+
+    /// Returns the defects of an application's new revision.
+    pub(crate) fn defect(&self, application: usize) -> &DefectSpec {
+        match &self.applications[application].faults {
+            Some(own) => &own.defect,
+            None => &self.faults.defect,
+        }
+    }
+
+    /// Returns the failing applies of an application's new revision.
+    pub(crate) fn apply_faults(&self, application: usize) -> &[ApplyFaultSpec] {
+        match &self.applications[application].faults {
+            Some(own) => &own.apply,
+            None => &self.faults.apply,
+        }
+    }
+
+    /// Returns the applications on a cluster.
+    pub fn applications_on(&self, cluster: usize) -> impl Iterator<Item = &ApplicationSpec> {
+        self.applications
+            .iter()
+            .filter(move |application| application.is_on(cluster))
+    }
+}
+
+/// An application: its workloads, and the clusters on which they are deployed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApplicationSpec {
+    /// The name, unique among the applications. It is part of the key of the application's random numbers, except of
+    /// the first application.
+    pub name: String,
+    /// The workloads, on each of its clusters.
+    pub workloads: Vec<WorkloadSpec>,
+    /// Whether an older revision runs everywhere when the rollout starts.
+    pub release: ReleaseKind,
+    /// The indices of its clusters in [`WorldSpec::clusters`], in ascending order. `None`: all clusters.
+    pub clusters: Option<Vec<usize>>,
+    /// What can fail in a rollout of this application, in place of the same failures in [`WorldSpec::faults`].
+    pub faults: Option<ReleaseFaults>,
+}
+
+impl ApplicationSpec {
+    /// Creates an application on all clusters.
+    #[must_use]
+    pub const fn everywhere(
+        name: String,
+        workloads: Vec<WorkloadSpec>,
+        release: ReleaseKind,
+    ) -> Self {
+        Self {
+            name,
+            workloads,
+            release,
+            clusters: None,
+            faults: None,
+        }
+    }
+
+    /// Returns whether the application is deployed on a cluster.
+    #[must_use]
+    pub fn is_on(&self, cluster: usize) -> bool {
+        match &self.clusters {
+            Some(clusters) => clusters.binary_search(&cluster).is_ok(),
+            None => true,
+        }
     }
 }
 

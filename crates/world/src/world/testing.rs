@@ -10,14 +10,14 @@ use crate::world::clusters::spec::{ClusterSpec, PullPolicy, WorkloadKind, Worklo
 use crate::world::distribution::spec::DistributionSpec;
 use crate::world::event::{DriverEvent, Event, Queue};
 use crate::world::faults::spec::FaultSpec;
-use crate::world::ids::{NEW, TargetId};
+use crate::world::ids::{ApplicationId, NEW, TargetId};
 use crate::world::meter::TotalsWithOthers;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::nodes::spec::NodeSpec;
 use crate::world::quantity::{CountOrPercent, DurationModel};
 use crate::world::registry::spec::RegistrySpec;
 use crate::world::spec::{
-    ImageSpec, LayerSpec, PlatformSpec, ReleaseKind, Uncompressed, WorldSpec,
+    ApplicationSpec, ImageSpec, LayerSpec, PlatformSpec, ReleaseKind, Uncompressed, WorldSpec,
 };
 use crate::world::totals::Totals;
 use crate::world::transfers::limit_loads::LimitLoad;
@@ -96,24 +96,27 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             registry: 0,
             index: true,
         }],
-        workloads: vec![WorkloadSpec {
-            image_name: String::new(),
-            name: "shop".to_owned(),
-            kind: WorkloadKind::Deployment {
-                replicas: 1,
-                max_unavailable: CountOrPercent::Percent(25),
-                max_surge: CountOrPercent::Percent(25),
-                progress_deadline: SimDuration::from_secs(600),
-            },
-            image: 0,
-            pull_policy: PullPolicy::IfNotPresent,
-            start: nothing.clone(),
-            readiness: None,
-            start_timeout: None,
-            min_ready: SimDuration::ZERO,
-            termination: nothing.clone(),
-        }],
-        release: ReleaseKind::Initial,
+        applications: vec![ApplicationSpec::everywhere(
+            "shop".to_owned(),
+            vec![WorkloadSpec {
+                image_name: String::new(),
+                name: "shop".to_owned(),
+                kind: WorkloadKind::Deployment {
+                    replicas: 1,
+                    max_unavailable: CountOrPercent::Percent(25),
+                    max_surge: CountOrPercent::Percent(25),
+                    progress_deadline: SimDuration::from_secs(600),
+                },
+                image: 0,
+                pull_policy: PullPolicy::IfNotPresent,
+                start: nothing.clone(),
+                readiness: None,
+                start_timeout: None,
+                min_ready: SimDuration::ZERO,
+                termination: nothing.clone(),
+            }],
+            ReleaseKind::Initial,
+        )],
         faults: FaultSpec::default(),
     }
 }
@@ -171,7 +174,7 @@ impl Model for BareModel<'_> {
     type Event = Event;
 
     fn handle(&mut self, event: Event, queue: &mut Queue) {
-        if event == Event::Driver(DriverEvent::Timer(0)) {
+        if event == Event::Driver(ApplicationId::default(), DriverEvent::Timer(0)) {
             self.interventions
                 .next()
                 .expect("one event per intervention")(&mut self.world, queue);
@@ -228,20 +231,45 @@ pub(crate) fn play_on(
     horizon: SimDuration,
     interventions: &[(f64, Intervention)],
 ) -> Played {
+    let script = Script {
+        seed,
+        horizon,
+        instructed: (0..spec.targets()).map(TargetId::at).collect(),
+        interventions,
+    };
+    play_script(spec, platform, &script)
+}
+
+/// What happens in a run of a world without a product.
+pub(crate) struct Script<'a> {
+    pub(crate) seed: u64,
+    pub(crate) horizon: SimDuration,
+    /// The targets that are instructed at time zero to run the new revision, in this order.
+    pub(crate) instructed: Vec<TargetId>,
+    /// Actions at the given seconds, in order of time.
+    pub(crate) interventions: &'a [(f64, Intervention)],
+}
+
+pub(crate) fn play_script(
+    spec: &WorldSpec,
+    platform: &PlatformSpec,
+    script: &Script<'_>,
+) -> Played {
     let mut queue = EventQueue::new();
-    let world = World::new(spec, platform, seed, 0, &mut queue);
+    let world = World::new(spec, platform, script.seed, 0, &mut queue);
+    let interventions = script.interventions;
     let actions: Vec<Intervention> = interventions.iter().map(|&(_, deed)| deed).collect();
     let mut model = BareModel {
         world,
         interventions: actions.into_iter(),
     };
-    for at in 0..model.world.targets() {
-        model.world.instruct(TargetId::at(at), NEW, &mut queue);
+    for target in &script.instructed {
+        model.world.instruct(*target, NEW, &mut queue);
     }
     for &(at, _) in interventions {
         queue.schedule(
             SimTime::ZERO + SimDuration::from_secs_f64(at),
-            Event::Driver(DriverEvent::Timer(0)),
+            Event::Driver(ApplicationId::default(), DriverEvent::Timer(0)),
         );
     }
     let mut events = Vec::new();
@@ -250,7 +278,7 @@ pub(crate) fn play_on(
         &mut model,
         &mut queue,
         &mut observer,
-        SimTime::ZERO + horizon,
+        SimTime::ZERO + script.horizon,
         |model, queue| model.world.is_at_rest(queue, 0),
     );
     let totals = model.world.finish(queue.now());

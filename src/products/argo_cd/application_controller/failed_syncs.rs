@@ -22,7 +22,7 @@
 //! `SyncError` of an application that would sync by itself.
 
 use super::{ApplicationController, ApplicationStep, Attempt, StatusPatch};
-use crate::control_plane::{Plane, RolloutTargets};
+use crate::control_plane::{Plane, TargetStates};
 use crate::rollout::ObjectCondition;
 use crate::rollout::argo_cd::{ApplicationView, ArgoCd, OperationMessage, OperationPhase};
 use crate::units::SimTime;
@@ -113,7 +113,7 @@ impl ApplicationController {
     }
 
     /// Returns true if the only pending work is endless attempts on clusters that never respond.
-    pub(in super::super) fn is_hopeless(&self, targets: &dyn RolloutTargets) -> bool {
+    pub(in super::super) fn is_hopeless(&self, targets: &dyn TargetStates) -> bool {
         for &(application, step) in self.agenda.iter() {
             let is_attempt = match step {
                 ApplicationStep::AttemptEnds => {
@@ -135,7 +135,7 @@ impl ApplicationController {
 
     /// Returns whether the operation of an application has failed and is repeated without a limit, while its cluster
     /// never responds or never applies the revision.
-    fn fails_without_end(&self, application: usize, targets: &dyn RolloutTargets) -> bool {
+    fn fails_without_end(&self, application: usize, targets: &dyn TargetStates) -> bool {
         let tracked = &self.applications[application];
         let target = TargetId(application as u32);
         tracked.failed > 0

@@ -183,7 +183,7 @@ fn tracked_before_release(strategy: &ArgoCdStrategy, run: &Run<'_>) -> Vec<Track
     let world = run.fleet.world;
     let mut tracked = Vec::new();
     for (index, cluster) in world.clusters.iter().enumerate() {
-        let applied = world.installed(index).filter(|_| cluster.registered);
+        let applied = world.installed(0, index).filter(|_| cluster.registered);
         tracked.push(TrackedApplication {
             shard: shard_of(settings, &run.streams, index, &cluster.name),
             is_skipped: strategy.exceptions.is_skipped(index),

@@ -41,7 +41,7 @@ use super::application_controller::{ApplicationController, SetStep, View};
 use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::control_plane::{
     ApiClient, Change, ControlLoop, Controller, ControllerInput, Plane, RateLimiter, RolloutObject,
-    RolloutTargets, Runtime, StatusLog, Traits,
+    Runtime, StatusLog, TargetStates, Traits,
 };
 use crate::engine::Streams;
 use crate::products::words::first_names;
@@ -155,7 +155,7 @@ impl<'r> ArgoCdController<'r> {
             .map(|(_, labels)| Arc::clone(labels))
             .collect();
         let mut scheduler = ArgoCd::new(spec.clone(), *options, names);
-        let is_update = world.release == ReleaseKind::Update;
+        let is_update = world.applications[0].release == ReleaseKind::Update;
         let clusters = &world.clusters;
         let application_controller =
             ApplicationController::new(strategy, scheduler.operation(), &run);
@@ -446,7 +446,7 @@ impl Controller for ArgoCdController<'_> {
         }
     }
 
-    fn is_idle(&self, targets: &dyn RolloutTargets) -> bool {
+    fn is_idle(&self, targets: &dyn TargetStates) -> bool {
         if self.too_large.is_some() {
             return true;
         }

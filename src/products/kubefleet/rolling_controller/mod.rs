@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::work_generator::{Effect, WorkGenerator};
 use super::{KubeFleetRolling, failed_apply, member_clusters, members};
 use crate::control_plane::{
-    Change, Controller, ControllerInput, Plane, RateLimiter, RolloutTargets, Runtime, StatusLog,
+    Change, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, TargetStates,
     Traits,
 };
 use crate::products::Run;
@@ -87,7 +87,7 @@ impl<'r> RollingController<'r> {
             ..
         } = strategy;
         let world = run.fleet.world;
-        let before = (world.release == ReleaseKind::Update).then_some(OLD);
+        let before = (world.applications[0].release == ReleaseKind::Update).then_some(OLD);
         let snapshot_delay = strategy
             .delay
             .draw(&run.streams, "hub".into(), "snapshot delay", 0);
@@ -118,7 +118,8 @@ impl<'r> RollingController<'r> {
             pass: None,
             specs: BTreeMap::new(),
             given_up: BTreeSet::new(),
-            bindings_are_new: world.release == ReleaseKind::Initial && world.clusters.len() > 1,
+            bindings_are_new: world.applications[0].release == ReleaseKind::Initial
+                && world.clusters.len() > 1,
             is_dirty: false,
             wrote_nothing: false,
             returning: BTreeSet::new(),
@@ -246,7 +247,7 @@ impl Controller for RollingController<'_> {
     }
 
     /// The workloads' availability can be tracked, so nothing becomes ready merely because time passes.
-    fn is_idle(&self, _targets: &dyn RolloutTargets) -> bool {
+    fn is_idle(&self, _targets: &dyn TargetStates) -> bool {
         let has_steps = self.runtime.steps().next().is_some() || self.runtime.is_busy();
         self.wrote_nothing && !self.is_dirty && !has_steps && self.generator.is_idle()
     }

@@ -162,6 +162,18 @@ pub(super) const CHOICES: &[UserSetting] = &[
         reason: "fixed in the products' agents, or a flag with a documented default",
     },
     UserSetting {
+        paths: &[
+            "applications.*.releases[*].at",
+            "applications.*.releases.every",
+            "applications.*.releases.from",
+        ],
+        reason: "the times at which people release, which are the question",
+    },
+    UserSetting {
+        paths: &["agent.workers"],
+        reason: "a flag of Fleet with a documented default, or fixed in KubeFleet's agent",
+    },
+    UserSetting {
         paths: &["controller.clientQps", "controller.clientBurst"],
         reason: "flags of the products' controllers, with documented defaults",
     },

@@ -5,6 +5,7 @@ use itertools::Itertools;
 use super::markup::{escaped, isolated, plain_table, section, swatch};
 use crate::report::data::{Results, VariantResults, links, range_of};
 use crate::report::format::{count, rate, time};
+use crate::report::table::without_command;
 use crate::results::{FileDigest, Provenance, RunOutcome, RunRow, grouped};
 use fleetsim_units::counted;
 
@@ -268,6 +269,9 @@ pub(super) fn files(results: &Results, charts: &[String]) -> String {
     if !results.tables.workloads.is_empty() {
         tables.push(("workloads.csv", "one row per workload of a run"));
     }
+    if !results.tables.applications.is_empty() {
+        tables.push(("applications.csv", "one row per application of a run"));
+    }
     if !results.causes.is_empty() {
         tables.push((
             "causes.csv",
@@ -310,7 +314,9 @@ pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>
     let mut row =
         |name: &str, value: &str| rows.push_str(&format!("<dt>{name}</dt><dd>{value}</dd>\n"));
     row("experiment", &escaped(&provenance.experiment));
-    if !provenance.command.is_empty() {
+    if !provenance.guests.is_empty() {
+        row("reproduce", &escaped(&without_command(provenance)));
+    } else if !provenance.command.is_empty() {
         row(
             "reproduce with",
             &format!(

@@ -6,6 +6,7 @@ mod names;
 use itertools::Itertools;
 
 use super::answer::lines::{AnswerLine, AnswerLines};
+use super::answer::sentence::listed;
 use super::answer::{PageAnswer, answer, groups};
 use super::cautions;
 use super::columns::{FilledColumn, SharedPhrase, identical};
@@ -14,7 +15,7 @@ use super::format::{ended, percents};
 use super::guesses;
 use super::limits::AssertedLimit;
 use super::wrap::{letters, paragraph, wrapped};
-use crate::results::{READY_TIME, RunRow};
+use crate::results::{Provenance, READY_TIME, RunRow};
 use fleetsim_units::counted;
 use names::Names;
 
@@ -203,11 +204,30 @@ pub fn table(results: &Results, width: usize, detail: Detail) -> String {
     text.push_str(&paragraph(&guesses, width));
     text.push_str(&unfinished(&variants, width));
     text.push_str(&file_notes(results, width));
-    if !results.provenance.command.is_empty() {
-        // A command is meant to be copied, so it is not wrapped.
-        text.push_str(&format!("Reproduce: {}\n", results.provenance.command));
-    }
+    text.push_str(&reproduction(&results.provenance, width));
     text
+}
+
+/// The last line: how to reproduce the results. Empty: it is not known.
+fn reproduction(provenance: &Provenance, width: usize) -> String {
+    if !provenance.guests.is_empty() {
+        return wrapped(
+            &format!("Reproduce: {}", without_command(provenance)),
+            width,
+            "",
+        );
+    }
+    if provenance.command.is_empty() {
+        return String::new();
+    }
+    // A command is meant to be copied, so it is not wrapped.
+    format!("Reproduce: {}\n", provenance.command)
+}
+
+/// Says how to reproduce results with guests, which no command has.
+pub(in crate::report) fn without_command(provenance: &Provenance) -> String {
+    let guests = listed(&provenance.guests);
+    format!("run the program that has {guests} again; no command has them")
 }
 
 /// The parts of the products' files that are not simulated, or were read in a way that users may not expect.

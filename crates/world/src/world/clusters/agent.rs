@@ -1,8 +1,10 @@
 //! The state of a cluster's agent, which it has for each deployment. Its steps are in `agent_steps`.
 
+use std::collections::VecDeque;
+
 use crate::engine::EventId;
 use crate::world::clusters::apply_rules::ApplyFailure;
-use crate::world::ids::NEW;
+use crate::world::ids::{NEW, TargetId};
 use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
 
@@ -30,6 +32,41 @@ impl ReportedState {
     /// Returns whether the deployment is ready on the new revision.
     pub(super) fn is_updated(self) -> bool {
         self.applied == NEW && self.ready
+    }
+}
+
+/// The workers of one agent, and the deployments that wait for one.
+#[derive(Debug, Default)]
+pub(crate) struct AgentQueue {
+    busy: u32,
+    waiting: VecDeque<TargetId>,
+}
+
+impl AgentQueue {
+    /// Takes one of `workers` for a deployment, if one is free. Otherwise the deployment waits.
+    pub(super) fn take(&mut self, target: TargetId, workers: u32) -> bool {
+        if self.busy < workers {
+            self.busy += 1;
+            return true;
+        }
+        if !self.waiting.contains(&target) {
+            self.waiting.push_back(target);
+        }
+        false
+    }
+
+    /// Frees a worker, which the deployment takes that has waited longest. `None`: none waits.
+    pub(super) fn release(&mut self) -> Option<TargetId> {
+        let next = self.waiting.pop_front();
+        if next.is_none() {
+            self.busy -= 1;
+        }
+        next
+    }
+
+    /// Takes a deployment that is no longer to be applied out of the queue.
+    pub(super) fn forget(&mut self, target: TargetId) {
+        self.waiting.retain(|other| *other != target);
     }
 }
 
@@ -62,6 +99,8 @@ pub(crate) struct Agent {
     /// automatically.
     pub(super) missed: Option<Revision>,
     pub(super) applying: Option<Revision>,
+    /// Whether the deployment has one of the agent's workers, if their number is limited.
+    pub(super) has_worker: bool,
     /// Whether the manifests are applied, and the apply now waits until the workloads are ready.
     pub(super) waits: bool,
     /// The event at which the wait for the workloads times out.

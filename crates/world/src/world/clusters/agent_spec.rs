@@ -35,6 +35,10 @@ pub struct AgentSpec {
     /// Whether an apply ends only when all workloads are ready, like Helm's `wait`. Rancher Fleet always waits if a
     /// fleet.yaml has `helm.atomic` or a `helm.timeoutSeconds` greater than 0.
     pub wait: bool,
+    /// Number of applications that an agent applies at a time. Others wait in the order of their arrival. With `wait`,
+    /// an application keeps its place until its workloads are ready.
+    #[serde(deserialize_with = "positive")]
+    pub workers: Option<u32>,
     /// How the agent detects and reports changes of readiness.
     pub readiness: ReadinessSpec,
     /// Time from sending a report until the management cluster has it.
@@ -51,6 +55,7 @@ impl AgentSpec {
         apply: DurationModel::Constant(SimDuration::ZERO),
         apply_spread: 0.0,
         wait: false,
+        workers: None,
         readiness: ReadinessSpec::Delay(DurationModel::Constant(SimDuration::ZERO)),
         report_delay: DurationModel::Constant(SimDuration::ZERO),
         applies: ApplyRules::NONE,
@@ -64,6 +69,7 @@ impl AgentSpec {
         apply: default::APPLY,
         apply_spread: default::APPLY_SPREAD,
         wait: false,
+        workers: Some(default::AGENT_WORKERS),
         readiness: ReadinessSpec::Debounce(DebounceSpec::FLEET),
         report_delay: default::REPORT_DELAY,
         applies: ApplyRules {

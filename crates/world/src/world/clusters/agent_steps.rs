@@ -1,5 +1,5 @@
-//! A cluster's agent: receives instructions, applies them and reports back, each with a delay. What it does for one
-//! deployment does not delay what it does for another.
+//! A cluster's agent: receives instructions, applies them and reports back, each with a delay. Its workers, which
+//! all deployments of the cluster share, are in `agent_queue`.
 //!
 //! An instruction reaches an online cluster after a delay. Applying takes time (Fleet: a Helm upgrade). Then the agent
 //! reports the applied revision. [`ReadinessSpec`] determines how later changes of readiness are reported. A cluster
@@ -17,7 +17,7 @@
 
 use crate::engine::Streams;
 use crate::world::World;
-use crate::world::clusters::agent::{RemovalState, ReportedState};
+use crate::world::clusters::agent::{AgentQueue, RemovalState, ReportedState};
 use crate::world::clusters::agent_spec::{AgentSpec, ReadinessSpec};
 use crate::world::clusters::apply_rules::{ApplyFailure, ApplyRetry};
 use crate::world::clusters::cluster::ClusterState;
@@ -36,6 +36,8 @@ use fleetsim_units::{SimDuration, SimTime};
 pub(crate) struct DeploymentContext<'w> {
     pub agent: &'w AgentSpec,
     pub cluster: &'w ClusterState,
+    /// The workers of the cluster's agent.
+    pub workers: &'w mut AgentQueue,
     pub workloads: &'w [WorkloadSpec],
     /// Applies that fail because the experiment specifies failures.
     pub apply_faults: &'w [ApplyFaultSpec],
@@ -55,6 +57,10 @@ impl World<'_> {
             AgentEvent::InstructionArrives(id) => {
                 let (deployment, mut context) = self.deployment_with_context(id, queue);
                 deployment.instruction_arrives(&mut context);
+            }
+            AgentEvent::WorkerFree(id) => {
+                let (deployment, mut context) = self.deployment_with_context(id, queue);
+                deployment.worker_is_free(&mut context);
             }
             AgentEvent::Applied(id) => self.applied(id, queue),
             AgentEvent::ApplyFails(id, failure) => {
@@ -85,7 +91,9 @@ impl World<'_> {
     /// Whether an event is a step of an agent whose workloads are deleted by now.
     fn is_moot(&self, event: AgentEvent) -> bool {
         let id = match event {
-            AgentEvent::ReportArrives(_) | AgentEvent::RemovalArrives(_) => return false,
+            AgentEvent::ReportArrives(_)
+            | AgentEvent::RemovalArrives(_)
+            | AgentEvent::WorkerFree(_) => return false,
             AgentEvent::InstructionArrives(id)
             | AgentEvent::Applied(id)
             | AgentEvent::ApplyFails(id, _)
@@ -103,12 +111,14 @@ impl World<'_> {
         queue: &'w mut Queue,
     ) -> (&'w mut AppDeployment, DeploymentContext<'w>) {
         let workloads = self.workloads_of(id);
+        let apply_faults = self.spec.apply_faults(self.application_of_target(id));
         let deployment = &mut self.deployments[id.index()];
         let context = DeploymentContext {
             agent: &self.platform.agent,
             cluster: &self.clusters[deployment.cluster.index()],
+            workers: &mut self.agent_queues[deployment.cluster.index()],
             workloads,
-            apply_faults: &self.spec.faults.apply,
+            apply_faults,
             pods: &self.pods,
             streams: &self.streams,
             queue,
@@ -269,6 +279,10 @@ impl AppDeployment {
         if !is_able || agent.applying.is_some() || is_applied || is_given_up {
             return;
         }
+        if !self.takes_worker(context) {
+            return;
+        }
+        let agent = &mut self.agent;
         if context.agent.applies.again == ApplyRetry::ByController {
             // The management cluster knows about the failure and starts again.
             agent.failure = None;
@@ -299,6 +313,7 @@ impl AppDeployment {
         self.agent.failures = 0;
         self.agent.given_up = None;
         self.agent.applied = self.agent.applying.take();
+        self.release_worker(context);
         if self.agent.applied == Some(NEW) {
             self.facts.applied.get_or_insert(context.queue.now());
         }

@@ -81,8 +81,8 @@ impl WorldSpec {
     /// have room for its pods.
     #[must_use]
     pub fn mean_nodes_at_start(&self, cluster: usize) -> f64 {
-        if self.installed(cluster).is_some() {
-            self.mean_nodes_with_pods(cluster)
+        if self.runs_anything(cluster) {
+            self.mean_nodes_with(cluster, self.installed_pods(cluster))
         } else {
             self.clusters[cluster].mean_nodes()
         }
@@ -91,12 +91,15 @@ impl WorldSpec {
     /// Returns the mean number of nodes of a cluster when all of its pods have a node.
     #[must_use]
     pub fn mean_nodes_with_pods(&self, cluster: usize) -> f64 {
+        self.mean_nodes_with(cluster, self.deployed_pods(cluster))
+    }
+
+    /// Returns the mean number of nodes of a cluster when this number of pods has a node.
+    fn mean_nodes_with(&self, cluster: usize, pods: u64) -> f64 {
         let spec = &self.clusters[cluster];
         let start = spec.mean_nodes();
         match &spec.autoscaling {
-            Some(autoscaling) => {
-                start.max(f64::from(autoscaling.nodes_that_run(self.deployed_pods())))
-            }
+            Some(autoscaling) => start.max(f64::from(autoscaling.nodes_that_run(pods))),
             None => start,
         }
     }
@@ -125,7 +128,7 @@ impl<'s> World<'s> {
         let Some(spec) = self.autoscaling_spec(cluster) else {
             return;
         };
-        let needed = spec.nodes_that_run(self.spec.deployed_pods());
+        let needed = spec.nodes_that_run(self.spec.installed_pods(cluster.index()));
         let nodes = &mut self.clusters[cluster.index()].nodes;
         nodes.end = nodes.end.max(nodes.start + needed as usize);
     }
@@ -251,7 +254,7 @@ mod tests {
             min_nodes: Some(nodes),
             ..autoscaling
         });
-        world.workloads[0].kind = deployment(replicas);
+        world.applications[0].workloads[0].kind = deployment(replicas);
         world
     }
 
@@ -291,6 +294,21 @@ mod tests {
     }
 
     #[test]
+    fn a_node_that_joins_fails_only_after_it_has_joined() {
+        let mut world = cluster(0, 2, up_to(1));
+        world.applications[0].workloads[0].min_ready = SimDuration::from_secs(60);
+        world.faults.node_loss = Some(NodeLossSpec {
+            between: fixed(SimDuration::from_secs(10)),
+            repair: fixed(SimDuration::from_secs(5)),
+            ..NodeLossSpec::default()
+        });
+        let played = play(&world, 1, SimDuration::from_secs(120));
+        let fails = played.times(|event| matches!(event, Event::Fault(FaultEvent::NodeFails(_))));
+        // It joins after 65 s, and its process would have had the first failure by then.
+        assert_eq!(fails.first(), Some(&75.0));
+    }
+
+    #[test]
     fn a_cluster_has_at_most_its_maximum_of_nodes() {
         let played = play(&cluster(0, 5, up_to(2)), 1, DAY);
         assert_eq!(joins(&played), [65.0; 2]);
@@ -311,12 +329,12 @@ mod tests {
     #[test]
     fn a_node_that_joins_runs_every_daemon_set() {
         let mut world = cluster(0, 4, up_to(8));
-        let mut agent = world.workloads[0].clone();
+        let mut agent = world.applications[0].workloads[0].clone();
         agent.kind = WorkloadKind::DaemonSet {
             max_unavailable: CountOrPercent::Count(1),
             max_surge: CountOrPercent::Count(0),
         };
-        world.workloads.push(agent);
+        world.applications[0].workloads.push(agent);
         // Both workloads have the same image, so each of two nodes pulls it once.
         let played = play(&world, 1, DAY);
         assert_eq!(joins(&played), [65.0; 2]);
@@ -330,8 +348,9 @@ mod tests {
         let mut spec = up_to(4);
         spec.pods_per_node = 3;
         let mut world = cluster(0, 3, spec);
-        world.release = ReleaseKind::Update;
-        world.workloads.push(world.workloads[0].clone());
+        world.applications[0].release = ReleaseKind::Update;
+        let second = world.applications[0].workloads[0].clone();
+        world.applications[0].workloads.push(second);
         let played = play(&world, 1, DAY);
         assert_eq!(joins(&played), [65.0], "one node for the additional pods");
         assert!(played.ready_s()[0].is_some());
@@ -374,7 +393,7 @@ mod tests {
     fn the_previous_revision_starts_with_the_nodes_that_its_pods_need() {
         let mut world = cluster(0, 5, up_to(8));
         assert_eq!(nodes(&world), [0, 3], "nothing runs before");
-        world.release = ReleaseKind::Update;
+        world.applications[0].release = ReleaseKind::Update;
         assert_eq!(nodes(&world), [3, 3]);
         let mut queue = Queue::new();
         let started = World::new(&world, &PlatformSpec::INSTANT, 1, 0, &mut queue);
@@ -387,7 +406,7 @@ mod tests {
     fn an_update_waits_for_the_room_of_its_additional_pod() {
         // Four old pods fill two nodes, whatever the number that is written.
         let mut world = cluster(0, 4, up_to(2));
-        world.release = ReleaseKind::Update;
+        world.applications[0].release = ReleaseKind::Update;
         let stuck = play(&world, 1, DAY);
         assert_eq!(stuck.ready_s(), [None]);
         world.clusters[0].autoscaling = Some(up_to(3));

@@ -33,8 +33,8 @@ use crate::world::quantity::RateModel;
 use crate::world::spec::WorldSpec;
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 
-/// The state of one cluster, which all of its deployments share. The fields that each download needs are adjacent: with
-/// many downloads in flight, memory access dominates the cost.
+/// The state of one cluster, which all of its deployments share. The fields that each download needs are adjacent:
+/// with many downloads in flight, memory access dominates the cost.
 #[derive(Debug)]
 pub(crate) struct ClusterState {
     pub id: ClusterId,
@@ -284,7 +284,7 @@ fn draw_rate(
 }
 
 impl World<'_> {
-    /// Creates a cluster with its nodes, links and these deployments, in its state at the start of the rollout.
+    /// Creates a cluster with its nodes, links and deployments, in its state at the start of the rollout.
     pub(crate) fn add_cluster(
         &mut self,
         spec: &ClusterSpec,
@@ -296,15 +296,11 @@ impl World<'_> {
         let draws = ClusterDraws::draw(self.spec, &self.streams, &self.faults.draws, spec);
         let site = DrawnSite::draw(spec, &self.spec.node, draws.slow, &self.streams);
         let nodes = self.add_nodes(id, &site, caches);
-        let running = self.spec.installed(id.index());
-        self.clusters.push(ClusterState {
-            deployments: deployments.clone(),
-            ..ClusterState::new(id, self.spec, &site, draws, nodes)
-        });
-        if let Some(revision) = running {
-            for target in deployments {
-                self.settle(target, revision, queue);
-            }
+        let mut cluster = ClusterState::new(id, self.spec, &site, draws, nodes);
+        cluster.deployments = deployments;
+        self.clusters.push(cluster);
+        if self.spec.runs_anything(id.index()) {
+            self.settle_cluster(id, queue);
             for node in self.nodes_of(id) {
                 self.contents.share(&mut self.nodes[node].content);
             }

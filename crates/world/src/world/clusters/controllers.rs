@@ -130,12 +130,32 @@ impl World<'_> {
         self.note_settled(target, queue);
     }
 
-    /// Creates the pods of `revision` in their state long after a rollout: available, with their images on the nodes.
-    pub(super) fn settle(&mut self, target: TargetId, revision: Revision, queue: &mut Queue) {
-        let cluster = self.cluster_of_target(target);
+    /// Creates the pods that run on a cluster at the start.
+    pub(super) fn settle_cluster(&mut self, cluster: ClusterId, queue: &mut Queue) {
         self.settle_nodes(cluster);
+        let mut first = 0;
+        for at in 0..self.clusters[cluster.index()].deployments.len() {
+            let target = self.clusters[cluster.index()].deployments[at];
+            let application = self.application_of_target(target);
+            if let Some(revision) = self.spec.installed(application, cluster.index()) {
+                first += self.settle(target, revision, first, queue);
+            }
+        }
+    }
+
+    /// Creates the pods of `revision` in their state long after a rollout: available, with their images on the nodes.
+    /// The first is on the node with number `first`. Returns the number of nodes by which the next deployment's first
+    /// pod is further.
+    fn settle(
+        &mut self,
+        target: TargetId,
+        revision: Revision,
+        first: usize,
+        queue: &mut Queue,
+    ) -> usize {
+        let cluster = self.cluster_of_target(target);
         let goes_on = self.settles_in_turn(cluster);
-        let mut placed = 0;
+        let mut placed = first;
         for (at, workload) in self.workloads_of(target).iter().enumerate() {
             let image = Catalog::revision(workload.image, revision == NEW);
             let nodes = self.nodes_of(cluster);
@@ -161,6 +181,7 @@ impl World<'_> {
         }
         let (deployment, context) = self.deployment_with_context(target, queue);
         deployment.has_seen_all(&context);
+        placed - first
     }
 
     /// Returns whether a pod of the target backs off after a failed pull or a crash.
@@ -176,7 +197,7 @@ impl World<'_> {
     /// Returns whether a pod of the target runs but cannot pass its readiness probe because of a defect.
     #[must_use]
     pub fn is_stuck(&self, target: TargetId) -> bool {
-        let shows_at_start = self.spec.faults.defect.kind == DefectKind::Unready;
+        let shows_at_start = self.defect_of(target).kind == DefectKind::Unready;
         let state = &self.deployments[target.index()];
         state.pods().any(|pod| {
             let pod = &self.pods[pod.index()];

@@ -4,7 +4,9 @@
 //! (instructions, applies, reports), its workloads, and its draws. Targets are ordered by application, then by
 //! cluster.
 //!
-//! Random numbers of a deployment have the key of its cluster, so that they do not depend on other deployments.
+//! Random numbers of the first application's deployments have the keys of clusters and nodes; those of others also
+//! have the application's name in their key. So another application changes no draw of a deployment, except those that
+//! belong to a node: the times of its requests, connections and unpackings, which it numbers whatever they are for.
 
 use crate::engine::{EntityKey, Streams};
 use crate::world::World;
@@ -14,6 +16,7 @@ use crate::world::clusters::cluster_draws::factor;
 use crate::world::clusters::pod::Pod;
 use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::clusters::workload::WorkloadState;
+use crate::world::faults::spec::DefectSpec;
 use crate::world::faults::strata::{FaultDraws, ShareFault};
 use crate::world::ids::{ClusterId, NEW, PodId, TargetId};
 use crate::world::meter::{DeploymentPhase, Meter};
@@ -25,8 +28,14 @@ use fleetsim_units::{SimDuration, SimTime};
 #[derive(Debug)]
 pub(crate) struct AppDeployment {
     pub id: TargetId,
+    /// Index of the application in [`WorldSpec::applications`].
+    pub application: usize,
     pub cluster: ClusterId,
     pub key: EntityKey,
+    /// The part of keys that tells the application from the first one, which has none.
+    own_key: Option<EntityKey>,
+    /// What the deployment has had on each node of the cluster so far.
+    on_nodes: Vec<NodeCounts>,
     pub draws: DeploymentDraws,
     /// What the cluster's agent knows of the deployment and does for it.
     pub agent: Agent,
@@ -38,6 +47,13 @@ pub(crate) struct AppDeployment {
     pub(crate) troubled_pods: u32,
     pub phase: DeploymentPhase,
     pub facts: DeploymentFacts,
+}
+
+/// Numbers of pods and of pull attempts that a deployment has had on a node. They identify random draws.
+#[derive(Clone, Copy, Debug, Default)]
+struct NodeCounts {
+    pods: u32,
+    attempts: u32,
 }
 
 /// Random properties of one deployment, drawn before the run.
@@ -75,26 +91,69 @@ pub struct DeploymentFacts {
     pub ready: Option<SimTime>,
     /// When the deployment's workloads were deleted for good.
     pub removed: Option<SimTime>,
+    /// Number of attempts to pull images for the deployment.
+    pub pulls: u64,
+    /// Number of these attempts that failed.
+    pub failed_pulls: u64,
+}
+
+/// An application on a cluster.
+#[derive(Clone, Copy, Debug)]
+struct DeploymentPlace {
+    application: usize,
+    cluster: ClusterId,
+}
+
+impl DeploymentPlace {
+    /// Returns the part of keys that tells the application from the first one.
+    fn own_key(self, world: &WorldSpec) -> Option<EntityKey> {
+        let name = &world.applications[self.application].name;
+        (self.application > 0).then(|| EntityKey::of(name))
+    }
+
+    /// Returns the key of the deployment's random numbers.
+    fn key(self, world: &WorldSpec) -> EntityKey {
+        let cluster = EntityKey::of(&world.clusters[self.cluster.index()].name);
+        match self.own_key(world) {
+            Some(own) => cluster.at(own),
+            None => cluster,
+        }
+    }
 }
 
 impl DeploymentDraws {
-    /// Draws the properties of a deployment on this cluster, whose applies vary by `apply_spread`.
+    /// Draws the properties of a deployment, whose applies vary by `apply_spread`.
     fn draw(
         world: &WorldSpec,
-        cluster: ClusterId,
+        place: DeploymentPlace,
         apply_spread: f64,
         streams: &Streams,
         draws: &FaultDraws,
     ) -> Self {
         let faults = &world.faults;
+        let DeploymentPlace {
+            application,
+            cluster,
+        } = place;
         let name = &world.clusters[cluster.index()].name;
-        let key = EntityKey::of(name);
+        let key = place.key(world);
+        let (defective, not_found) = match &world.applications[application].faults {
+            Some(own) => (
+                ShareFault::Defect.hits_share(own.defect.share, streams, key),
+                ShareFault::NotFound.hits_share(own.not_found, streams, key),
+            ),
+            None => (
+                draws.hits(ShareFault::Defect, faults, streams, key),
+                draws.hits(ShareFault::NotFound, faults, streams, key),
+            ),
+        };
+        let apply_faults = world.apply_faults(application);
         Self {
-            defective: draws.hits(ShareFault::Defect, faults, streams, key),
-            not_found: draws.hits(ShareFault::NotFound, faults, streams, key),
+            defective,
+            not_found,
             apply: factor(apply_spread, "apply spread", streams, key),
-            apply_fault: (0..faults.apply.len())
-                .find(|at| faults.apply[*at].hits(*at, name, streams)),
+            apply_fault: (0..apply_faults.len())
+                .find(|at| apply_faults[*at].hits(*at, name, key, streams)),
         }
     }
 
@@ -111,14 +170,27 @@ impl DeploymentDraws {
 
 impl AppDeployment {
     /// Creates a deployment to which nothing has happened yet.
-    fn new(id: TargetId, world: &WorldSpec, cluster: ClusterId, draws: DeploymentDraws) -> Self {
-        let running = world.installed(cluster.index());
+    fn new(
+        id: TargetId,
+        world: &WorldSpec,
+        place: DeploymentPlace,
+        draws: DeploymentDraws,
+    ) -> Self {
+        let DeploymentPlace {
+            application,
+            cluster,
+        } = place;
+        let running = world.installed(application, cluster.index());
         let mut workloads = Vec::new();
-        workloads.resize_with(world.workloads.len(), WorkloadState::default);
+        let count = world.applications[application].workloads.len();
+        workloads.resize_with(count, WorkloadState::default);
         Self {
             id,
+            application,
             cluster,
-            key: EntityKey::of(&world.clusters[cluster.index()].name),
+            key: place.key(world),
+            own_key: place.own_key(world),
+            on_nodes: Vec::new(),
             draws,
             agent: Agent::settled(running),
             workloads,
@@ -138,6 +210,36 @@ impl AppDeployment {
         self.workloads.iter().flat_map(WorkloadState::pods)
     }
 
+    /// Returns the key of the deployment's random numbers on the node with this key.
+    pub(crate) fn key_on(&self, node: EntityKey) -> EntityKey {
+        match self.own_key {
+            Some(own) => node.at(own),
+            None => node,
+        }
+    }
+
+    /// Returns the counts of the node with this number in the cluster.
+    fn on_node(&mut self, number: usize) -> &mut NodeCounts {
+        if self.on_nodes.len() <= number {
+            self.on_nodes.resize(number + 1, NodeCounts::default());
+        }
+        &mut self.on_nodes[number]
+    }
+
+    /// Counts a pod on a node, and returns the number of earlier ones.
+    pub(crate) fn next_pod(&mut self, number: usize) -> u32 {
+        let pods = &mut self.on_node(number).pods;
+        *pods += 1;
+        *pods - 1
+    }
+
+    /// Counts an attempt to pull an image on a node, and returns the number of earlier ones.
+    pub(crate) fn next_attempt(&mut self, number: usize) -> u32 {
+        let attempts = &mut self.on_node(number).attempts;
+        *attempts += 1;
+        *attempts - 1
+    }
+
     /// Updates the deployment's phase in the meters.
     pub(crate) fn note_phase(&mut self, cluster: &ClusterState, meter: &mut Meter) {
         let phase = self.current_phase(cluster);
@@ -152,27 +254,55 @@ impl<'s> World<'s> {
     /// Creates all deployments, and returns those of each cluster, in the order of the applications.
     pub(crate) fn add_deployments(&mut self) -> Vec<Vec<TargetId>> {
         let mut of_cluster = vec![Vec::new(); self.spec.clusters.len()];
-        for (at, targets) in of_cluster.iter_mut().enumerate() {
-            let cluster = ClusterId::at(at);
-            let draws = DeploymentDraws::draw(
-                self.spec,
-                cluster,
-                self.platform.agent.apply_spread,
-                &self.streams,
-                &self.faults.draws,
-            );
-            let id = TargetId::at(self.deployments.len());
-            targets.push(id);
-            self.deployments
-                .push(AppDeployment::new(id, self.spec, cluster, draws));
+        for (application, spec) in self.spec.applications.iter().enumerate() {
+            for (at, here) in of_cluster.iter_mut().enumerate() {
+                if spec.is_on(at) {
+                    let cluster = ClusterId::at(at);
+                    here.push(self.add_deployment(DeploymentPlace {
+                        application,
+                        cluster,
+                    }));
+                }
+            }
         }
         of_cluster
     }
 
+    fn add_deployment(&mut self, place: DeploymentPlace) -> TargetId {
+        let draws = DeploymentDraws::draw(
+            self.spec,
+            place,
+            self.platform.agent.apply_spread,
+            &self.streams,
+            &self.faults.draws,
+        );
+        let id = TargetId::at(self.deployments.len());
+        self.deployments
+            .push(AppDeployment::new(id, self.spec, place, draws));
+        id
+    }
+
     /// Returns the workloads of a deployment.
-    pub(crate) fn workloads_of(&self, _target: TargetId) -> &'s [WorkloadSpec] {
+    pub(crate) fn workloads_of(&self, target: TargetId) -> &'s [WorkloadSpec] {
         let spec: &'s WorldSpec = self.spec;
-        &spec.workloads
+        &spec.applications[self.application_of_target(target)].workloads
+    }
+
+    /// Returns the defects of a deployment's new revision.
+    pub(crate) fn defect_of(&self, target: TargetId) -> &'s DefectSpec {
+        let spec: &'s WorldSpec = self.spec;
+        spec.defect(self.application_of_target(target))
+    }
+
+    /// Returns the key of a pod's random numbers on its node.
+    pub(crate) fn key_of_pod(&self, pod: &Pod) -> EntityKey {
+        self.deployments[pod.target.index()].key_on(self.nodes[pod.node.index()].key)
+    }
+
+    /// Returns the index of the application of a deployment in [`WorldSpec::applications`].
+    #[must_use]
+    pub fn application_of_target(&self, target: TargetId) -> usize {
+        self.deployments[target.index()].application
     }
 
     /// Returns the workload of a pod.
@@ -193,11 +323,16 @@ impl<'s> World<'s> {
         deployment.note_phase(cluster, &mut self.meter);
     }
 
-    /// Returns, for each workload, the time since when it is ready on the new revision in all of these deployments of
-    /// one application. `None`: it is not ready in all of them. Empty for a single workload.
+    /// Returns, for each workload of an application, the time since when it is ready on the new revision in all of
+    /// these deployments of the application. `None`: it is not ready in all of them. Meaningless for a single workload.
     #[must_use]
-    pub fn workloads_ready(&self, targets: &[TargetId]) -> Vec<Option<SimTime>> {
-        let mut ready = vec![Some(SimTime::ZERO); self.spec.workloads.len()];
+    pub fn workloads_ready(
+        &self,
+        application: usize,
+        targets: &[TargetId],
+    ) -> Vec<Option<SimTime>> {
+        let workloads = &self.spec.applications[application].workloads;
+        let mut ready = vec![Some(SimTime::ZERO); workloads.len()];
         for target in targets {
             let workloads = &self.deployments[target.index()].workloads;
             for (last, workload) in ready.iter_mut().zip(workloads) {

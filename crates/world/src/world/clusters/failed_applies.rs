@@ -106,6 +106,7 @@ impl AppDeployment {
             .apply_fault(context)
             .is_some_and(|fault| fault.attempts.is_none());
         let failed = self.agent.applying.take();
+        self.release_worker(context);
         self.agent.failure = Some(failure);
         self.agent.failure_is_news = true;
         self.agent.failures = self.agent.failures.saturating_add(1);
@@ -132,22 +133,27 @@ impl AppDeployment {
 impl World<'_> {
     /// Returns the failure of the next apply of the new revision of a target. `None`: the apply will succeed.
     pub fn next_failure(&self, id: TargetId) -> Option<ApplyFailure> {
-        let fault = self.deployments[id.index()].next_fault(&self.spec.faults.apply)?;
-        Some(fault.kind)
+        Some(self.next_fault_of(id)?.kind)
     }
 
     /// Returns whether every apply of the new revision of a target fails, however often the agent tries.
     pub fn always_fails(&self, id: TargetId) -> bool {
-        let fault = self.deployments[id.index()].next_fault(&self.spec.faults.apply);
-        fault.is_some_and(|fault| fault.attempts.is_none())
+        self.next_fault_of(id)
+            .is_some_and(|fault| fault.attempts.is_none())
+    }
+
+    fn next_fault_of(&self, id: TargetId) -> Option<&ApplyFaultSpec> {
+        let faults = self.spec.apply_faults(self.application_of_target(id));
+        self.deployments[id.index()].next_fault(faults)
     }
 
     /// Aborts an apply that would fail, on behalf of the management cluster. The agent does not report the abort.
     pub fn break_off(&mut self, id: TargetId, queue: &mut Queue) {
-        let agent = &mut self.deployments[id.index()].agent;
-        if let Some(due) = agent.fault_due.take() {
-            queue.cancel(due);
-            agent.applying = None;
+        let (deployment, mut context) = self.deployment_with_context(id, queue);
+        if let Some(due) = deployment.agent.fault_due.take() {
+            context.queue.cancel(due);
+            deployment.agent.applying = None;
+            deployment.release_worker(&mut context);
         }
     }
 
@@ -215,8 +221,8 @@ mod tests {
     /// `minReadySeconds`.
     fn world(release: ReleaseKind, ready_after: u64) -> WorldSpec {
         let mut world = bare_world(1);
-        world.release = release;
-        world.workloads[0].min_ready = SimDuration::from_secs(ready_after - 1);
+        world.applications[0].release = release;
+        world.applications[0].workloads[0].min_ready = SimDuration::from_secs(ready_after - 1);
         world
     }
 

@@ -7,6 +7,7 @@
 //! | `cluster_draws` | random properties that are drawn for a cluster before the run |
 //! | `cuts` | outages in progress that cut a cluster off |
 //! | `agent`, `agent_steps`, `agent_spec` | instructions, applies and reports, with their delays |
+//! | `agent_queue` | the workers of an agent, which its deployments share |
 //! | `apply_rules`, `failed_applies` | what an agent does when an apply fails |
 //! | `removal` | the end of a deployment's workloads, once nothing wants them |
 //! | `pod`, `pods` | pods, readiness probes, image back-off; all pods with their events |
@@ -20,6 +21,7 @@
 //! | `site` | the links of kinds of sites |
 
 pub(super) mod agent;
+mod agent_queue;
 pub(super) mod agent_spec;
 mod agent_steps;
 pub(super) mod apply_rules;

@@ -32,7 +32,7 @@ use crate::world::clusters::cluster::ClusterState;
 use crate::world::clusters::restarts::{Crashes, Restarter};
 use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::{Event, Queue, WorkloadEvent};
-use crate::world::ids::{ClusterId, NEW, NodeId, PodId, TargetId};
+use crate::world::ids::{NEW, NodeId, PodId, TargetId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::pull_wait::PullWait;
@@ -82,8 +82,8 @@ pub(crate) struct Pod {
     pub available: bool,
     pub image_backoff: BackoffEntry,
     pub crashes: Crashes,
-    /// The number of earlier pods on the node. Together with the pod's own counters, it identifies the pod's random
-    /// draws.
+    /// The number of earlier pods of the deployment on the node. Together with the pod's own counters, it identifies
+    /// the pod's random draws.
     ordinal: u32,
     /// Number of starts of the pod's container; events of earlier starts are stale.
     pub starts: u32,
@@ -123,9 +123,10 @@ impl World<'_> {
         phase: PodPhase,
     ) -> PodId {
         let image = Catalog::revision(self.workloads_of(target)[workload].image, revision == NEW);
-        let ordinal = self.nodes[node.index()].pods;
-        self.nodes[node.index()].pods += 1;
+        // A pod without a node gets its number with its node.
+        let mut ordinal = 0;
         if phase != PodPhase::Unbound {
+            ordinal = self.next_pod_on(target, node);
             self.nodes[node.index()].uses_image(image);
         }
         self.pods.add(Pod {
@@ -180,11 +181,8 @@ impl World<'_> {
 
     /// Adds a pod without a node to a workload.
     fn new_unbound_pod(&mut self, target: TargetId, workload: usize, revision: Revision) -> PodId {
-        // The pod is counted on its node when it has one.
         let any = NodeId::at(self.nodes_of(self.cluster_of_target(target)).start);
-        let pods = self.nodes[any.index()].pods;
         let id = self.new_pod(target, workload, any, revision, PodPhase::Unbound);
-        self.nodes[any.index()].pods = pods;
         self.deployments[target.index()].workloads[workload]
             .pods
             .push(id);
@@ -197,12 +195,17 @@ impl World<'_> {
         &self.clusters[self.nodes[node.index()].cluster.index()]
     }
 
+    /// Counts a pod of a deployment on a node, and returns the number of earlier ones.
+    fn next_pod_on(&mut self, target: TargetId, node: NodeId) -> u32 {
+        let deployment = &mut self.deployments[target.index()];
+        let first = self.clusters[deployment.cluster.index()].nodes.start;
+        deployment.next_pod(node.index() - first)
+    }
+
     /// Gives a node to a pod without one.
     pub(super) fn place(&mut self, id: PodId, node: NodeId) {
-        let state = &mut self.nodes[node.index()];
-        let ordinal = state.pods;
-        state.pods += 1;
-        state.uses_image(self.pods[id.index()].image);
+        let ordinal = self.next_pod_on(self.pods[id.index()].target, node);
+        self.nodes[node.index()].uses_image(self.pods[id.index()].image);
         let pod = &mut self.pods[id.index()];
         pod.node = node;
         pod.ordinal = ordinal;
@@ -314,14 +317,15 @@ impl World<'_> {
         workload: usize,
         queue: &mut Queue,
     ) {
-        // Pre-pulls must not change the numbers and the random draws of the rollout's pods.
-        let pods = self.nodes[node.index()].pods;
-        let id = self.new_pod(target, workload, node, NEW, PodPhase::Pulling);
-        self.nodes[node.index()].pods = pods;
+        // Pre-pulls must not change the numbers and the random draws of the rollout's pods, so the node does not count
+        // this one.
+        let id = self.new_pod(target, workload, node, NEW, PodPhase::Unbound);
         // Nothing runs an image that is pulled in advance, so the kubelet may remove it.
         let image = self.pods[id.index()].image;
+        self.nodes[node.index()].uses_image(image);
         self.nodes[node.index()].leaves_image(image, queue.now());
         let pod = &mut self.pods[id.index()];
+        pod.phase = PodPhase::Pulling;
         pod.pre_pull = true;
         pod.ordinal = 1 << 31 | workload as u32;
         self.enqueue_pull(id, queue);
@@ -452,7 +456,6 @@ impl World<'_> {
         let now = queue.now();
         let backoff = self.spec.node.image_backoff;
         let pod = &mut self.pods[id.index()];
-        let cluster = self.nodes[pod.node.index()].cluster;
         if pod.phase == PodPhase::Pulling {
             pod.phase = PodPhase::ImageBackOff;
             pod.image_backoff.fail(now, backoff);
@@ -461,12 +464,15 @@ impl World<'_> {
             self.pod_waits(id, error, now);
             self.requeue(id, queue);
         }
-        self.count_failed_pull(cluster, error);
+        self.count_failed_pull(id, error);
     }
 
-    /// Counts a failed attempt in a cluster.
-    pub(crate) fn count_failed_pull(&mut self, cluster: ClusterId, error: PullError) {
+    /// Counts a failed attempt for a pod.
+    pub(crate) fn count_failed_pull(&mut self, id: PodId, error: PullError) {
+        let pod = &self.pods[id.index()];
+        let cluster = self.nodes[pod.node.index()].cluster;
         self.clusters[cluster.index()].facts.failed_pulls += 1;
+        self.deployments[pod.target.index()].facts.failed_pulls += 1;
         self.totals.failed_pulls[error as usize] += 1;
     }
 
@@ -507,7 +513,8 @@ impl World<'_> {
             .draws
             .is_defective(pod.revision);
         let workload = self.workload_of(&self.pods[id.index()]);
-        let works = !is_defective || self.spec.faults.defect.is_latent();
+        let is_latent = self.defect_of(self.pods[id.index()].target).is_latent();
+        let works = !is_defective || is_latent;
         let defect_crash = if is_defective {
             self.show_defect(id, start, queue)
         } else {
@@ -598,6 +605,7 @@ impl World<'_> {
         }
         let now = queue.now();
         let spec = self.workload_of(&self.pods[id.index()]);
+        let is_latent = self.defect_of(self.pods[id.index()].target).is_latent();
         let must_answer = spec.readiness.is_some() || spec.start_timeout.is_some();
         let pod = &mut self.pods[id.index()];
         let target = pod.target;
@@ -608,7 +616,6 @@ impl World<'_> {
         let is_defective = self.deployments[target.index()]
             .draws
             .is_defective(pod.revision);
-        let is_latent = self.spec.faults.defect.is_latent();
         pod.never_ready = must_answer && is_defective && !is_latent;
         let wait = pod.crashes.crash(now, &self.platform.restarts);
         self.totals.crashes += 1;
@@ -642,10 +649,9 @@ impl World<'_> {
         nth: u32,
     ) -> SimDuration {
         let pod = &self.pods[id.index()];
-        let node = &self.nodes[pod.node.index()];
         model.draw(
             &self.streams,
-            node.key,
+            self.key_of_pod(pod),
             purpose,
             u64::from(pod.ordinal) << 32 | u64::from(nth),
         )

@@ -136,7 +136,9 @@ mod tests {
         let mut world = bare_world(1);
         world.clusters[0].nodes = 10.into();
         world.images[0].layers.clear();
-        if let WorkloadKind::Deployment { replicas, .. } = &mut world.workloads[0].kind {
+        if let WorkloadKind::Deployment { replicas, .. } =
+            &mut world.applications[0].workloads[0].kind
+        {
             *replicas = count;
         }
         world

@@ -39,8 +39,11 @@ impl World<'_> {
         if deployment.agent.removal != RemovalState::Wanted || !cluster.cuts.is_managed() {
             return;
         }
-        deployment.facts.removed = Some(queue.now());
-        deployment.agent.begin_removal(queue);
+        let (deployment, mut context) = self.deployment_with_context(id, queue);
+        deployment.release_worker(&mut context);
+        context.workers.forget(id);
+        deployment.facts.removed = Some(context.queue.now());
+        deployment.agent.begin_removal(context.queue);
         self.meter.advance(queue.now());
         self.take_down(id, queue);
         self.note_phase(id);
@@ -141,8 +144,8 @@ mod tests {
     /// A cluster whose pods need 20 s to terminate.
     fn world() -> WorldSpec {
         let mut world = bare_world(1);
-        world.release = ReleaseKind::Update;
-        world.workloads[0].termination = fixed(SimDuration::from_secs(20));
+        world.applications[0].release = ReleaseKind::Update;
+        world.applications[0].workloads[0].termination = fixed(SimDuration::from_secs(20));
         world
     }
 

@@ -9,7 +9,7 @@
 //! the room changes within the fraction of a second for which it waits for its controller and for the scheduler.
 //!
 //! Left out: CPU and memory that pods request, priorities, the back-off of 1 to 10 s before the scheduler tries a pod
-//! again, and pods of other applications.
+//! again, and pods that the world does not know.
 
 use crate::world::World;
 use crate::world::clusters::pod::{Pod, PodPhase};
@@ -17,12 +17,32 @@ use crate::world::clusters::spec::WorkloadKind;
 use crate::world::clusters::workload::WorkloadState;
 use crate::world::event::{Event, Queue, WorkloadEvent};
 use crate::world::ids::{ClusterId, NodeId, PodId, TargetId};
-use crate::world::spec::WorldSpec;
+use crate::world::spec::{ApplicationSpec, WorldSpec};
 
 impl WorldSpec {
-    /// Returns the number of pods of all Deployments of one cluster.
+    /// Returns the number of pods of all Deployments of all applications on a cluster.
     #[must_use]
-    pub fn deployed_pods(&self) -> u64 {
+    pub fn deployed_pods(&self, cluster: usize) -> u64 {
+        self.applications_on(cluster)
+            .map(ApplicationSpec::deployed_pods)
+            .sum()
+    }
+
+    /// Returns the number of pods of those Deployments that run on a cluster at the start.
+    pub(super) fn installed_pods(&self, cluster: usize) -> u64 {
+        let mut pods = 0;
+        for (at, application) in self.applications.iter().enumerate() {
+            if self.installed(at, cluster).is_some() {
+                pods += application.deployed_pods();
+            }
+        }
+        pods
+    }
+}
+
+impl ApplicationSpec {
+    /// Returns the number of pods of all Deployments on one cluster.
+    fn deployed_pods(&self) -> u64 {
         let mut pods = 0;
         for workload in &self.workloads {
             if let WorkloadKind::Deployment { replicas, .. } = workload.kind {
@@ -69,8 +89,11 @@ impl World<'_> {
         };
         let nodes = self.nodes_of(cluster).len() as u32;
         let mut on_first = 0;
-        for target in &self.clusters[cluster.index()].deployments {
-            for workload in self.workloads_of(*target) {
+        for (at, application) in self.spec.applications.iter().enumerate() {
+            if self.spec.installed(at, cluster.index()).is_none() {
+                continue;
+            }
+            for workload in &application.workloads {
                 if let WorkloadKind::Deployment { replicas, .. } = workload.kind {
                     on_first += replicas.div_ceil(nodes);
                 }

@@ -254,7 +254,7 @@ mod tests {
         world.clusters[0].take_links_of(SiteKind::Cloud);
         world.clusters[0].rtt = DurationModel::Constant(SimDuration::ZERO);
         world.images[0].layers = vec![layer("app", 1_000_000_000)];
-        world.workloads[0].kind = WorkloadKind::DaemonSet {
+        world.applications[0].workloads[0].kind = WorkloadKind::DaemonSet {
             max_unavailable: CountOrPercent::Count(1),
             max_surge: CountOrPercent::Count(0),
         };

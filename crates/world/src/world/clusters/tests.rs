@@ -27,8 +27,8 @@ const REPORT: f64 = 0.25;
 /// `minReadySeconds`.
 fn world(release: ReleaseKind, ready_after: u64) -> WorldSpec {
     let mut world = bare_world(1);
-    world.release = release;
-    world.workloads[0].min_ready = SimDuration::from_secs(ready_after - 1);
+    world.applications[0].release = release;
+    world.applications[0].workloads[0].min_ready = SimDuration::from_secs(ready_after - 1);
     world
 }
 
@@ -133,14 +133,15 @@ fn a_changed_result_restarts_the_polling() {
     // The empty workload is available at the poll after 5 s. The next polls are 5 s and 2 s later, at 10 s and 12 s;
     // without the change of the state they would be at 9.4 s and 12.28 s.
     let mut world = world(ReleaseKind::Initial, 11);
-    world.workloads.push(without_pods(&world.workloads[0]));
+    let second = without_pods(&world.applications[0].workloads[0]);
+    world.applications[0].workloads.push(second);
     assert_eq!(reports(&play(&world, &LOOKS)), [(0.0, false), (12.0, true)]);
 }
 
 #[test]
 fn a_release_without_workloads_is_ready_when_it_is_applied() {
     let mut world = bare_world(1);
-    world.workloads.clear();
+    world.applications[0].workloads.clear();
     for readiness in [&AGENT.readiness, &DEBOUNCE, &LOOKS] {
         let played = play(&world, readiness);
         assert_eq!(
@@ -154,7 +155,7 @@ fn a_release_without_workloads_is_ready_when_it_is_applied() {
 #[test]
 fn a_deployment_without_pods_is_ready_once_its_controller_has_observed_it() {
     let mut world = bare_world(1);
-    world.workloads = vec![without_pods(&world.workloads[0])];
+    world.applications[0].workloads = vec![without_pods(&world.applications[0].workloads[0])];
     assert_eq!(reports(&play(&world, &AGENT.readiness)), [(0.0, true)]);
     assert_eq!(
         reports(&play(&world, &LOOKS)),
@@ -166,7 +167,7 @@ fn a_deployment_without_pods_is_ready_once_its_controller_has_observed_it() {
         [(0.0, false), (10.0, true)],
         "when the watch has begun"
     );
-    world.release = ReleaseKind::Update;
+    world.applications[0].release = ReleaseKind::Update;
     assert_eq!(
         reports(&play(&world, &DEBOUNCE)),
         [(0.0, false), (5.0, true)],

@@ -47,9 +47,9 @@ fn world(nodes: u32, images: &[Vec<(String, u64)>], swarm: PiecesSpec) -> WorldS
     world.clusters[0].downlink = mb(1e6).into();
     world.node.serialize_image_pulls = Some(false);
     let image = world.images[0].clone();
-    let workload = world.workloads[0].clone();
+    let workload = world.applications[0].workloads[0].clone();
     world.images.clear();
-    world.workloads.clear();
+    world.applications[0].workloads.clear();
     for (at, layers) in images.iter().enumerate() {
         let layers = layers.iter().map(|(digest, bytes)| layer(digest, *bytes));
         world.images.push(ImageSpec {
@@ -57,7 +57,7 @@ fn world(nodes: u32, images: &[Vec<(String, u64)>], swarm: PiecesSpec) -> WorldS
             layers: layers.collect(),
             ..image.clone()
         });
-        world.workloads.push(WorkloadSpec {
+        world.applications[0].workloads.push(WorkloadSpec {
             name: format!("workload-{at}"),
             image: at,
             kind: on_all_nodes(1),
@@ -142,7 +142,7 @@ fn nodes_that_have_another_image_do_not_send_the_layers_of_this_one() {
     let large = vec![("a".to_owned(), 1000 * MB), ("b".to_owned(), 1000 * MB)];
     let small = vec![("c".to_owned(), 1)];
     let mut world = world(10, &[large, small], swarm);
-    world.workloads[0].kind = WorkloadKind::Deployment {
+    world.applications[0].workloads[0].kind = WorkloadKind::Deployment {
         replicas: 3,
         max_unavailable: CountOrPercent::Count(1),
         max_surge: CountOrPercent::Count(1),
@@ -211,8 +211,8 @@ proptest! {
         let mut world = world(nodes, &images, swarm.clone());
         world.node.runtime.download_slots = slots;
         if let Some(at_a_time) = at_a_time {
-            world.release = ReleaseKind::Update;
-            for workload in &mut world.workloads {
+            world.applications[0].release = ReleaseKind::Update;
+            for workload in &mut world.applications[0].workloads {
                 workload.kind = on_all_nodes(at_a_time);
             }
         }

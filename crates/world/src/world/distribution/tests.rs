@@ -57,7 +57,7 @@ fn ready(played: &Played) -> f64 {
 fn daemons(nodes: u32) -> WorldSpec {
     let mut world = bare_world(1);
     world.clusters[0].nodes = nodes.into();
-    world.workloads[0].kind = WorkloadKind::DaemonSet {
+    world.applications[0].workloads[0].kind = WorkloadKind::DaemonSet {
         max_unavailable: CountOrPercent::Count(1),
         max_surge: CountOrPercent::Count(0),
     };
@@ -68,9 +68,9 @@ fn daemons(nodes: u32) -> WorldSpec {
 /// shares no layers with the old one.
 fn update(nodes: u32, at_a_time: u32) -> WorldSpec {
     let mut world = daemons(nodes);
-    world.release = ReleaseKind::Update;
+    world.applications[0].release = ReleaseKind::Update;
     world.images[0].previous = vec![layer("old", 1)];
-    world.workloads[0].kind = WorkloadKind::DaemonSet {
+    world.applications[0].workloads[0].kind = WorkloadKind::DaemonSet {
         max_unavailable: CountOrPercent::Count(at_a_time),
         max_surge: CountOrPercent::Count(0),
     };
@@ -631,7 +631,7 @@ fn a_lazy_start_includes_the_mount_and_an_unprepared_image_is_pulled_whole() {
 fn time_outs_of_peers_delay_some_nodes_by_whole_attempts() {
     let mut world = bare_world(1);
     world.clusters[0].nodes = 400.into();
-    world.workloads[0].kind = WorkloadKind::DaemonSet {
+    world.applications[0].workloads[0].kind = WorkloadKind::DaemonSet {
         max_unavailable: CountOrPercent::Count(1),
         max_surge: CountOrPercent::Count(0),
     };
@@ -723,9 +723,9 @@ fn two_registries_share_a_downlink_but_no_egress() {
     image.layers = vec![layer("other", LAYER)];
     image.registry = 1;
     world.images.push(image);
-    let mut workload = world.workloads[0].clone();
+    let mut workload = world.applications[0].workloads[0].clone();
     workload.image = 1;
-    world.workloads.push(workload);
+    world.applications[0].workloads.push(workload);
     let played = play(&world, 1, DAY);
     // The downlink has 100 MB/s: 40 MB/s from the slow registry for 2.5 s, and the other 60 MB/s for 100/60 s.
     let pulled = played.times(|event| matches!(event, Event::Pull(_, PullEvent::Completed)));

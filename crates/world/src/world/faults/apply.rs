@@ -10,12 +10,12 @@ use crate::world::faults::spec::ApplyFaultSpec;
 use fleetsim_units::SimDuration;
 
 impl ApplyFaultSpec {
-    /// Returns whether this entry affects the cluster of this name. `at`: the index of the entry.
-    pub(crate) fn hits(&self, at: usize, cluster: &str, streams: &Streams) -> bool {
+    /// Returns whether this entry affects the deployment with this key, on the cluster of this name. `at`: the index of
+    /// the entry.
+    pub(crate) fn hits(&self, at: usize, cluster: &str, key: EntityKey, streams: &Streams) -> bool {
         if !self.clusters.is_empty() {
             return self.clusters.iter().any(|name| name == cluster);
         }
-        let key = EntityKey::of(cluster);
         let mut rng = streams.stream_nth(key, "apply fault", at as u64);
         dist::bernoulli(&mut rng, self.share.get())
     }

@@ -94,8 +94,9 @@ impl<'s> World<'s> {
             .repair_time(&self.streams, node.key, node.turn);
         self.clusters[cluster.index()].repairs_due += 1;
         while let Some(&pull) = self.nodes[id.index()].pulls.first() {
+            let pod = self.pulls[pull.index()].pod;
             self.drop_pull(pull, PullError::NodeLost, queue);
-            self.count_failed_pull(cluster, PullError::NodeLost);
+            self.count_failed_pull(pod, PullError::NodeLost);
         }
         for pod in self.pods_on(id) {
             self.pod_goes_on(pod, queue.now());

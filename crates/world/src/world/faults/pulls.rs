@@ -71,13 +71,13 @@ impl World<'_> {
 
     pub(super) fn not_found(&mut self, pod: PodId, queue: &mut Queue) {
         self.pods.take_event(pod);
-        self.totals.pulls += 1;
+        self.count_pull(pod);
         let cluster = self.nodes[self.pods[pod.index()].node.index()].cluster;
         let state = &mut self.clusters[cluster.index()];
         state.pull_begins(queue.now(), &mut self.meter);
         state.pull_ends(queue.now(), PullWaits::NONE, &mut self.meter);
         if self.cancel_pre_pull(pod, queue) {
-            self.count_failed_pull(cluster, PullError::NotFound);
+            self.count_failed_pull(pod, PullError::NotFound);
             return;
         }
         self.pods[pod.index()].never_ready = true;

@@ -46,6 +46,17 @@ pub struct FaultSpec {
     pub guest: Option<GuestFaults>,
 }
 
+/// What can fail in the release of one application.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReleaseFaults {
+    /// Share of clusters in which the new revision's images are never found.
+    pub not_found: Share,
+    /// Clusters in which the new revision is defective.
+    pub defect: DefectSpec,
+    /// Clusters in which applies of the new revision fail. If several entries affect a cluster, the first counts.
+    pub apply: Vec<ApplyFaultSpec>,
+}
+
 /// Random failures of the runs of a study.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]

@@ -11,7 +11,8 @@
 //! at which it begins.
 //!
 //! Left out: outages of single clusters, lost nodes, failed pulls and failed applies. They are drawn independently,
-//! because their effect depends on the duration of the rollout.
+//! because their effect depends on the duration of the rollout. Defects and missing images are sorted by the first
+//! application; those that an application has for itself are drawn independently, too.
 
 use crate::engine::{EntityKey, Streams, dist, stratified_unit};
 use crate::world::faults::renewal::ProcessState;
@@ -55,10 +56,12 @@ impl ShareFault {
     }
 
     fn hits(self, faults: &FaultSpec, streams: &Streams, key: EntityKey) -> bool {
-        dist::bernoulli(
-            &mut streams.stream(key, self.purpose()),
-            self.share(faults).get(),
-        )
+        self.hits_share(self.share(faults), streams, key)
+    }
+
+    /// Returns whether the failure affects the cluster or the deployment with this key, if it affects this share.
+    pub(crate) fn hits_share(self, share: Share, streams: &Streams, key: EntityKey) -> bool {
+        dist::bernoulli(&mut streams.stream(key, self.purpose()), share.get())
     }
 }
 
@@ -110,15 +113,15 @@ impl FaultDraws {
         draws
     }
 
-    /// Returns whether the failure affects this cluster.
+    /// Returns whether the failure affects the cluster or the deployment with this key.
     pub(crate) fn hits(
         &self,
         fault: ShareFault,
         faults: &FaultSpec,
         streams: &Streams,
-        cluster: EntityKey,
+        key: EntityKey,
     ) -> bool {
-        let key = self.taken[fault as usize].map_or(cluster, |at| cluster.part(at));
+        let key = self.taken[fault as usize].map_or(key, |at| key.part(at));
         fault.hits(faults, streams, key)
     }
 

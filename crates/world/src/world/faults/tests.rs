@@ -8,7 +8,7 @@ use crate::world::faults::cut_kind::CutKind;
 use crate::world::faults::spec::{
     DefectKind, NodeLossSpec, OfflineSpec, OutageSpec, OutageWindow, RegionalOutageSpec, SlowSpec,
 };
-use crate::world::ids::{NEW, TargetId};
+use crate::world::ids::{ApplicationId, NEW, TargetId};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::quantity::{CountOrPercent, DurationModel, FactorModel};
@@ -57,7 +57,7 @@ fn windows(world: &mut WorldSpec, cuts: CutKind, windows: &[(f64, f64)]) {
 }
 
 fn probe(world: &mut WorldSpec) {
-    world.workloads[0].readiness = Some(ProbeSpec {
+    world.applications[0].workloads[0].readiness = Some(ProbeSpec {
         initial_delay: SimDuration::ZERO,
         period: secs(1.0),
         success_threshold: 1,
@@ -357,7 +357,7 @@ fn outages_are_independent_and_never_keep_a_run_alive() {
 fn a_slow_cluster_is_slower_by_its_factor() {
     let mut world = bare_world(1);
     probe(&mut world);
-    world.workloads[0].start = fixed(secs(2.0));
+    world.applications[0].workloads[0].start = fixed(secs(2.0));
     world.faults.slow = Some(SlowSpec {
         share: Share::new(1.0),
         factor: FactorModel::Constant(fleetsim_units::Factor::new(3.0)),
@@ -462,7 +462,10 @@ fn with_a_node_lost(
         &mut queue,
     );
     let told = SimTime::ZERO + secs(told);
-    queue.schedule(told, Event::Driver(DriverEvent::Released));
+    queue.schedule(
+        told,
+        Event::Driver(ApplicationId::default(), DriverEvent::Released),
+    );
     let mut seen = Vec::new();
     while let Some((now, event)) = queue.pop() {
         if now > SimTime::from_secs(5000) {
@@ -478,7 +481,7 @@ fn with_a_node_lost(
             );
             return (seen, world.totals);
         }
-        if event == Event::Driver(DriverEvent::Released) {
+        if event == Event::Driver(ApplicationId::default(), DriverEvent::Released) {
             world.instruct(TargetId(0), NEW, &mut queue);
         }
         world.handle(event, &mut queue);
@@ -497,8 +500,8 @@ const NEVER: f64 = 1e6;
 fn two_pods() -> WorldSpec {
     let mut world = bare_world(1);
     world.clusters[0].nodes = 2.into();
-    world.release = ReleaseKind::Update;
-    world.workloads[0].kind = WorkloadKind::Deployment {
+    world.applications[0].release = ReleaseKind::Update;
+    world.applications[0].workloads[0].kind = WorkloadKind::Deployment {
         replicas: 2,
         max_unavailable: CountOrPercent::Count(1),
         max_surge: CountOrPercent::Count(0),
@@ -510,8 +513,8 @@ fn two_pods() -> WorldSpec {
 fn daemon_set(nodes: u32, budget: u32) -> WorldSpec {
     let mut world = bare_world(1);
     world.clusters[0].nodes = nodes.into();
-    world.release = ReleaseKind::Update;
-    world.workloads[0].kind = WorkloadKind::DaemonSet {
+    world.applications[0].release = ReleaseKind::Update;
+    world.applications[0].workloads[0].kind = WorkloadKind::DaemonSet {
         max_unavailable: CountOrPercent::Count(budget),
         max_surge: CountOrPercent::Count(0),
     };

@@ -1,6 +1,6 @@
 //! The blobs of a release, and the number of a cluster's nodes that need each blob.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::world::clusters::spec::WorkloadKind;
 use crate::world::spec::{ImageSpec, LayerSpec, ReleaseKind, Uncompressed, WorldSpec};
@@ -18,8 +18,8 @@ pub(super) struct NeededBlob {
     pub(super) unpack_s: f64,
     /// The blob is a config, which a runtime requests before the layers.
     pub(super) is_config: bool,
-    /// A node that runs the previous revision already has the blob.
-    is_held: bool,
+    /// Indices of the applications whose previous revision has the blob, so that a node that runs it has it, too.
+    held_by: Vec<usize>,
 }
 
 /// The blobs of the new revision.
@@ -30,12 +30,7 @@ pub(super) struct ReleaseContent {
 
 impl ReleaseContent {
     pub(super) fn of(world: &WorldSpec) -> Self {
-        let mut held: BTreeSet<&str> = BTreeSet::new();
-        if world.release == ReleaseKind::Update {
-            for image in &world.images {
-                held.extend(image.previous.iter().map(|layer| layer.digest.as_str()));
-            }
-        }
+        let held = held_layers(world);
         let mut blobs: Vec<NeededBlob> = Vec::new();
         let mut known: BTreeMap<&str, usize> = BTreeMap::new();
         for (number, image) in world.images.iter().enumerate() {
@@ -48,7 +43,7 @@ impl ReleaseContent {
                 }
                 known.insert(digest, blobs.len());
                 let mut blob = layer_blob(world, layer, number);
-                blob.is_held = held.contains(digest);
+                blob.held_by = held.get(digest).cloned().unwrap_or_default();
                 blobs.push(blob);
             }
         }
@@ -58,8 +53,10 @@ impl ReleaseContent {
     /// Returns the minimum number of a cluster's nodes that need a blob.
     pub(super) fn nodes_with(&self, cluster: &ClusterNodes, blob: usize) -> u32 {
         let blob = &self.blobs[blob];
-        if blob.is_held && cluster.runs_previous {
-            return 0;
+        for application in &blob.held_by {
+            if cluster.runs_previous[*application] {
+                return 0;
+            }
         }
         let nodes = blob.images.iter().map(|&image| cluster.of_image[image]);
         nodes.max().unwrap_or(0)
@@ -88,6 +85,38 @@ impl ReleaseContent {
     }
 }
 
+/// Returns the layers of previous revisions that run anywhere at the start, with their applications. An image that no
+/// workload names belongs to the first application.
+fn held_layers(world: &WorldSpec) -> BTreeMap<&str, Vec<usize>> {
+    let mut held: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (application, spec) in world.applications.iter().enumerate() {
+        if spec.release == ReleaseKind::Initial {
+            continue;
+        }
+        for (number, image) in world.images.iter().enumerate() {
+            let is_own = spec
+                .workloads
+                .iter()
+                .any(|workload| workload.image == number);
+            if is_own || application == 0 && !is_named(world, number) {
+                for layer in &image.previous {
+                    held.entry(&layer.digest).or_default().push(application);
+                }
+            }
+        }
+    }
+    held
+}
+
+/// Returns whether a workload has this image.
+fn is_named(world: &WorldSpec, image: usize) -> bool {
+    world
+        .applications
+        .iter()
+        .flat_map(|application| &application.workloads)
+        .any(|workload| workload.image == image)
+}
+
 /// The bytes of some blobs over the wire.
 pub(super) fn total_bytes(blobs: &[&NeededBlob]) -> f64 {
     blobs.iter().map(|blob| blob.bytes).sum()
@@ -101,7 +130,7 @@ fn config(image: &ImageSpec, number: usize) -> NeededBlob {
         unpacked: 0.0,
         unpack_s: 0.0,
         is_config: true,
-        is_held: false,
+        held_by: Vec::new(),
     }
 }
 
@@ -123,7 +152,7 @@ fn layer_blob(world: &WorldSpec, layer: &LayerSpec, number: usize) -> NeededBlob
         unpacked,
         unpack_s: decompress_s + node.unpack_per_layer.typical().as_secs_f64(),
         is_config: false,
-        is_held: false,
+        held_by: Vec::new(),
     };
     if let Some(lazy) = &world.distribution.lazy {
         blob.bytes *= lazy.start_fraction.get();
@@ -139,8 +168,8 @@ pub(super) struct ClusterNodes {
     /// For each image, the minimum number of nodes that pull it. The scheduler puts each new pod on a node with the
     /// fewest pods.
     pub(super) of_image: Vec<u32>,
-    /// The previous revision runs in the cluster.
-    pub(super) runs_previous: bool,
+    /// Whether the previous revision of each application runs in the cluster.
+    pub(super) runs_previous: Vec<bool>,
 }
 
 impl ClusterNodes {
@@ -149,14 +178,17 @@ impl ClusterNodes {
         let mut nodes = (cluster.nodes.typical().get().round() as u32).max(1);
         let mut room = None;
         if let Some(autoscaling) = &cluster.autoscaling {
-            let needed = autoscaling.nodes_for(world.deployed_pods());
+            let needed = autoscaling.nodes_for(world.deployed_pods(at));
             nodes = autoscaling.min_nodes.unwrap_or(nodes).max(needed);
             nodes = nodes.min(autoscaling.max_nodes);
             room = Some(autoscaling.pods_per_node);
         }
         let mut of_image = vec![0; world.images.len()];
         let gets_release = !cluster.offline && !cluster.paused && cluster.registered;
-        for workload in world.workloads.iter().filter(|_| gets_release) {
+        let workloads = world
+            .applications_on(at)
+            .flat_map(|application| &application.workloads);
+        for workload in workloads.filter(|_| gets_release) {
             let pulling = match workload.kind {
                 WorkloadKind::Deployment { replicas, .. } => match room {
                     // Pods that wait may all get the same few nodes.
@@ -171,7 +203,9 @@ impl ClusterNodes {
         Self {
             nodes,
             of_image,
-            runs_previous: world.installed(at).is_some(),
+            runs_previous: (0..world.applications.len())
+                .map(|application| world.installed(application, at).is_some())
+                .collect(),
         }
     }
 }

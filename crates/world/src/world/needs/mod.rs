@@ -31,7 +31,7 @@ impl WorldSpec {
     #[must_use]
     pub fn space_at_start(&self) -> Option<f64> {
         let disk = self.node.disk.as_ref()?;
-        let runs_previous = (0..self.clusters.len()).any(|at| self.installed(at).is_some());
+        let runs_previous = (0..self.clusters.len()).any(|at| self.runs_anything(at));
         disk.size?;
         Some(sites::space_at_start(self, disk, runs_previous))
     }

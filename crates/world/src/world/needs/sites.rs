@@ -283,11 +283,11 @@ impl SiteView<'_> {
         let cluster = &self.world.clusters[self.at];
         let autoscaling = cluster.autoscaling.as_ref()?;
         let gets_release = !cluster.offline && !cluster.paused && cluster.registered;
-        if !gets_release || self.world.installed(self.at).is_some() {
+        if !gets_release || self.world.runs_anything(self.at) {
             return None;
         }
         let start = cluster.mean_nodes().round() as u32;
-        let needed = autoscaling.nodes_for(self.world.deployed_pods());
+        let needed = autoscaling.nodes_for(self.world.deployed_pods(self.at));
         let missing = needed.min(autoscaling.max_nodes).saturating_sub(start);
         if missing == 0 {
             return None;
@@ -310,7 +310,7 @@ impl SiteView<'_> {
     fn space(&self) -> Option<ResourceNeed> {
         let disk = self.world.node.disk.as_ref()?;
         let size = disk.size?;
-        let runs_previous = self.world.installed(self.at).is_some();
+        let runs_previous = self.world.runs_anything(self.at);
         let mut bytes = space_at_start(self.world, disk, runs_previous);
         for blob in self.blobs.iter().filter(|blob| !blob.is_config) {
             bytes += blob.unpacked;

@@ -55,7 +55,7 @@ fn daemon_set_world() -> WorldSpec {
         cluster.nodes = 2.into();
         cluster.downlink = rate(1e12).into();
     }
-    world.workloads[0].kind = daemon_set();
+    world.applications[0].workloads[0].kind = daemon_set();
     world
 }
 
@@ -128,9 +128,9 @@ fn a_layer_that_two_registries_have_arrives_once_over_the_downlink() {
     let workload = WorkloadSpec {
         name: "second".to_owned(),
         image: 1,
-        ..world.workloads[0].clone()
+        ..world.applications[0].workloads[0].clone()
     };
-    world.workloads.push(workload);
+    world.applications[0].workloads.push(workload);
     world.clusters[1].downlink = rate(1e6).into();
     assert_dominates(&world, "downlink of c0001", 200.0);
 }
@@ -207,7 +207,7 @@ fn caches_mirrors_and_peers_take_bytes_from_the_links_before_them() {
 #[test]
 fn an_update_needs_the_new_layers_and_workloads_share_them() {
     let mut world = daemon_set_world();
-    world.release = ReleaseKind::Update;
+    world.applications[0].release = ReleaseKind::Update;
     world.registry.egress = rate(1e6);
     world.images[0].layers = vec![layer("base", 70_000_000), layer("app", 30_000_000)];
     world.images[0].previous = vec![layer("base", 70_000_000), layer("old", 30_000_000)];
@@ -224,9 +224,9 @@ fn an_update_needs_the_new_layers_and_workloads_share_them() {
     let workload = WorkloadSpec {
         name: "side".to_owned(),
         image: 1,
-        ..world.workloads[0].clone()
+        ..world.applications[0].workloads[0].clone()
     };
-    world.workloads.push(workload);
+    world.applications[0].workloads.push(workload);
     // Each of 6 nodes pulls 30 MB that both images share, and another 10 MB.
     assert_dominates(&world, "registry link", 240.0);
 }
@@ -323,7 +323,7 @@ fn a_scale_up_needs_the_time_of_a_node() {
             }),
         });
     }
-    world.workloads[0].kind = WorkloadKind::Deployment {
+    world.applications[0].workloads[0].kind = WorkloadKind::Deployment {
         replicas: 5,
         max_unavailable: CountOrPercent::Count(0),
         max_surge: CountOrPercent::Count(1),
@@ -341,7 +341,7 @@ fn a_scale_up_needs_the_time_of_a_node() {
 #[test]
 fn a_disk_needs_space_for_both_revisions() {
     let mut world = bare_world(1);
-    world.release = ReleaseKind::Update;
+    world.applications[0].release = ReleaseKind::Update;
     world.images[0].previous = vec![layer("old", 300_000_000)];
     world.node.disk = Some(DiskSpec {
         size: Some(Bytes::new(2_000_000_000)),
@@ -392,7 +392,8 @@ fn random_world(mut next: Decisions) -> WorldSpec {
     if next.once_in(2) {
         in_region(&mut world, region.get());
     }
-    world.release = [ReleaseKind::Update, ReleaseKind::Initial][usize::from(next.below(2))];
+    world.applications[0].release =
+        [ReleaseKind::Update, ReleaseKind::Initial][usize::from(next.below(2))];
     random_images(&mut world, &mut next);
     world.distribution.kind = random_kind(&mut next, cache_egress);
     world.node.keep_blobs = next.once_in(2);
@@ -447,10 +448,10 @@ fn random_images(world: &mut WorldSpec, next: &mut Decisions) {
             kind,
             image: usize::from(number),
             pull_policy: PullPolicy::IfNotPresent,
-            ..world.workloads[0].clone()
+            ..world.applications[0].workloads[0].clone()
         });
     }
-    (world.images, world.workloads) = (images, workloads);
+    (world.images, world.applications[0].workloads) = (images, workloads);
 }
 
 /// A way of distribution.

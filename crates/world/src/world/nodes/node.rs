@@ -157,13 +157,11 @@ pub(crate) struct DiskHardware {
 pub(crate) struct NodeState {
     pub cluster: ClusterId,
     pub key: EntityKey,
-    /// Number of pull attempts, requests, requests to blob hosts, unpackings and pods so far. These numbers identify
-    /// the node's random draws.
-    pub attempts: u64,
+    /// Number of requests, requests to blob hosts and unpackings so far. These numbers identify the node's random
+    /// draws.
     pub requests: u64,
     pub(crate) blob_requests: u64,
     pub(crate) unpacks: u64,
-    pub pods: u32,
     pub content: Rc<NodeContent>,
     /// The disk to which layers are written. `None`: the disk never limits the rate.
     pub disk: Option<Box<Disk>>,
@@ -228,11 +226,9 @@ impl NodeState {
             merged_pulls: 0,
             slots_taken: 0,
             slot_queue: VecDeque::new(),
-            attempts: 0,
             requests: 0,
             blob_requests: 0,
             unpacks: 0,
-            pods: 0,
             next_start: SimTime::ZERO,
             down: false,
             ready: true,

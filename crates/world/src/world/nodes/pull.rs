@@ -46,12 +46,14 @@ pub(crate) struct Pull {
     pub pod: PodId,
     pub node: NodeId,
     pub image: ImageRef,
-    /// The number of earlier attempts on the node.
+    /// The number of earlier attempts of the deployment on the node.
     pub attempt: u64,
     asked: SimTime,
     began: SimTime,
     finished: Option<SimTime>,
     error: Option<PullError>,
+    /// Bytes that the node has received for the attempt.
+    pub(crate) received: Bytes,
     pub ended: bool,
     progress: Option<Box<PullProgress>>,
 }
@@ -303,6 +305,17 @@ impl World<'_> {
         self.begin_attempt(id, queued, queue);
     }
 
+    /// Counts an attempt to pull the image of a pod, and returns the number of earlier ones of its deployment on its
+    /// node.
+    fn next_attempt_of(&mut self, pod: PodId) -> u64 {
+        let Pod { target, node, .. } = self.pods[pod.index()];
+        let first = self.clusters[self.nodes[node.index()].cluster.index()]
+            .nodes
+            .start;
+        let deployment = &mut self.deployments[target.index()];
+        u64::from(deployment.next_attempt(node.index() - first))
+    }
+
     /// Begins an attempt with its first request, or orders it.
     fn begin_attempt(&mut self, id: NodeId, queued: QueuedPull, queue: &mut Queue) {
         let now = queue.now();
@@ -310,13 +323,13 @@ impl World<'_> {
         let image = self.pods[pod.index()].image;
         let layers = self.catalog.image(image).layers.len();
         let node = &mut self.nodes[id.index()];
-        let attempt = node.attempts;
-        node.attempts += 1;
         let pull = PullId::at(self.pulls.len());
         node.pulls.push(pull);
         let cluster = node.cluster;
+        let attempt = self.next_attempt_of(pod);
+        let key = self.key_of_pod(&self.pods[pod.index()]);
         let failures = self.spec.faults.pull_failure;
-        let planned_failure = PlannedFailure::draw(failures, &self.streams, node.key, attempt);
+        let planned_failure = PlannedFailure::draw(failures, &self.streams, key, attempt);
         let deadline = self.spec.node.pull_deadline;
         let deadline =
             deadline.map(|after| queue.schedule_in(after, Event::Pull(pull, PullEvent::Deadline)));
@@ -334,10 +347,11 @@ impl World<'_> {
             began: now,
             finished: None,
             error: None,
+            received: Bytes::ZERO,
             ended: false,
             progress: Some(Box::new(progress)),
         });
-        self.totals.pulls += 1;
+        self.count_pull(pod);
         let state = &mut self.clusters[cluster.index()];
         state.pull_begins(now, &mut self.meter);
         if state.pulls_now == 1 {
@@ -587,13 +601,22 @@ impl World<'_> {
     /// Returns every attempt so far, in the order of their start.
     pub fn pulls(&self) -> impl Iterator<Item = PullFacts> + '_ {
         self.pulls.iter().map(|pull| PullFacts {
+            target: self.pods[pull.pod.index()].target,
             cluster: self.nodes[pull.node.index()].cluster,
             node: pull.node,
             asked: pull.asked,
             began: pull.began,
             ended: pull.finished,
             error: pull.error,
+            received: pull.received,
         })
+    }
+
+    /// Counts an attempt for a pod.
+    pub(crate) fn count_pull(&mut self, pod: PodId) {
+        self.totals.pulls += 1;
+        let target = self.pods[pod.index()].target;
+        self.deployments[target.index()].facts.pulls += 1;
     }
 
     /// Fails an attempt; its pod retries later.

@@ -1,7 +1,7 @@
 //! The outcome of an attempt to pull an image.
 
-use crate::world::ids::{ClusterId, NodeId};
-use fleetsim_units::SimTime;
+use crate::world::ids::{ClusterId, NodeId, TargetId};
+use fleetsim_units::{Bytes, SimTime};
 
 /// The reason why an attempt failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,6 +36,8 @@ impl PullError {
 /// The outcome of one attempt to pull an image.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PullFacts {
+    /// The target whose pod needs the image first.
+    pub target: TargetId,
     /// The attempt's cluster.
     pub cluster: ClusterId,
     /// The attempt's node.
@@ -48,4 +50,6 @@ pub struct PullFacts {
     pub ended: Option<SimTime>,
     /// The reason why the attempt failed. `None`: it has not failed.
     pub error: Option<PullError>,
+    /// Bytes that the node has received for the attempt.
+    pub received: Bytes,
 }

@@ -207,8 +207,10 @@ mod tests {
         world.node.serialize_image_pulls = Some(false);
         (world.node.registry_pull_qps, world.node.registry_burst) = (1, 1);
         world.node.error_requeue = fixed(secs(1.0));
-        world.workloads[0].pull_policy = PullPolicy::Always;
-        let WorkloadKind::Deployment { replicas, .. } = &mut world.workloads[0].kind else {
+        world.applications[0].workloads[0].pull_policy = PullPolicy::Always;
+        let WorkloadKind::Deployment { replicas, .. } =
+            &mut world.applications[0].workloads[0].kind
+        else {
             panic!("a Deployment")
         };
         *replicas = 2;

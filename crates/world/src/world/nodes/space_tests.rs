@@ -44,7 +44,7 @@ fn world(disk: DiskSpec) -> WorldSpec {
 /// A world with two pods of an older image of 200 MB, which takes 400 MB.
 fn update(disk: DiskSpec) -> WorldSpec {
     let mut world = world(disk);
-    world.release = ReleaseKind::Update;
+    world.applications[0].release = ReleaseKind::Update;
     world.images[0].previous = vec![layer("old", 200 * MB)];
     world
 }
@@ -136,8 +136,8 @@ fn a_node_under_pressure_takes_no_pods() {
     // 240 MB of these keep the disk just below both thresholds: 160 MB are free.
     disk.unused_images = Bytes::new(900 * MB).into();
     let mut world = update(disk);
-    world.workloads[0].min_ready = SimDuration::from_secs(10);
-    world.workloads[0].kind = WorkloadKind::Deployment {
+    world.applications[0].workloads[0].min_ready = SimDuration::from_secs(10);
+    world.applications[0].workloads[0].kind = WorkloadKind::Deployment {
         replicas: 2,
         max_unavailable: CountOrPercent::Count(0),
         max_surge: CountOrPercent::Count(1),
@@ -183,7 +183,7 @@ fn an_image_stays_until_it_is_old_enough() {
     disk.collection.pressure_transition = SimDuration::ZERO;
     let mut world = world(disk);
     world.images[0].previous = vec![layer("old", 100 * MB)];
-    world.workloads[0].kind = WorkloadKind::Deployment {
+    world.applications[0].workloads[0].kind = WorkloadKind::Deployment {
         replicas: 1,
         max_unavailable: CountOrPercent::Count(1),
         max_surge: CountOrPercent::Count(0),
@@ -202,8 +202,8 @@ fn a_kubelet_that_can_remove_nothing_has_nothing_to_do() {
     // old pod is gone after 10 s, so that no image is in use, and the new one is never admitted.
     let mut world = update(disk(1000, 870));
     world.images[0].previous = vec![layer("old", 10 * MB)];
-    world.workloads[0].termination = SimDuration::from_secs(10).into();
-    world.workloads[0].kind = WorkloadKind::DaemonSet {
+    world.applications[0].workloads[0].termination = SimDuration::from_secs(10).into();
+    world.applications[0].workloads[0].kind = WorkloadKind::DaemonSet {
         max_unavailable: CountOrPercent::Count(1),
         max_surge: CountOrPercent::Count(0),
     };

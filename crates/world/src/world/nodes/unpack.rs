@@ -95,19 +95,19 @@ impl World<'_> {
     /// Finishes a pull whose layers are all committed, once its downloads have ended, so that only the constant part
     /// is left. The runtime waits for the downloads even if another pull has already unpacked the layers.
     fn finish_if_downloaded(&mut self, id: PullId, queue: &mut Queue) {
+        let key = self.key_of_pod(&self.pods[self.pulls[id.index()].pod.index()]);
         let pull = &mut self.pulls[id.index()];
         if pull.fetches.iter().any(|fetch| *fetch != Fetch::Done) {
             return;
         }
         pull.finishing = true;
         let on = pull.node;
-        let node = &self.nodes[on.index()];
-        let constant = self.spec.node.pull_constant.draw(
-            &self.streams,
-            node.key,
-            "pull constant",
-            pull.attempt,
-        );
+        let attempt = pull.attempt;
+        let constant =
+            self.spec
+                .node
+                .pull_constant
+                .draw(&self.streams, key, "pull constant", attempt);
         self.note_unpack_begins(on);
         queue.schedule_in(constant, Event::Pull(id, PullEvent::Completed));
     }

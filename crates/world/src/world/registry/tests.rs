@@ -256,7 +256,7 @@ fn limited_by_address(scope: ClientScope, burst: u32) -> (Vec<f64>, u64) {
     for cluster in &mut world.clusters {
         cluster.nodes = 2.into();
     }
-    world.workloads[0].kind = WorkloadKind::DaemonSet {
+    world.applications[0].workloads[0].kind = WorkloadKind::DaemonSet {
         max_unavailable: CountOrPercent::Count(1),
         max_surge: CountOrPercent::Count(0),
     };
@@ -311,11 +311,12 @@ fn the_preset_of_a_small_harbor_is_as_fast_as_measured() {
         layers: vec![layer("second", 10 << 20)],
         ..world.images[0].clone()
     });
-    world.workloads.push(WorkloadSpec {
+    let second = WorkloadSpec {
         name: "again".to_owned(),
         image: 1,
-        ..world.workloads[0].clone()
-    });
+        ..world.applications[0].workloads[0].clone()
+    };
+    world.applications[0].workloads.push(second);
     let played = play(&world, 1, DAY);
     assert_eq!((played.totals.pulls, played.peak_pulls), (1000, 500));
     let last = played.ready_s().into_iter().flatten().fold(0.0, f64::max);
@@ -401,11 +402,12 @@ fn a_burst_is_refilled_by_unused_baseline_bandwidth() {
         layers: vec![layer("second", 100_000_000)],
         ..world.images[0].clone()
     });
-    world.workloads.push(WorkloadSpec {
+    let second = WorkloadSpec {
         name: "second".into(),
         image: 1,
-        ..world.workloads[0].clone()
-    });
+        ..world.applications[0].workloads[0].clone()
+    };
+    world.applications[0].workloads.push(second);
     world.node.unpack_per_layer = fixed(secs(3.0));
     // 1 + 3 + 1 + 5 s, and 3 s to unpack the second layer.
     assert_ready(&play(&world, 1, DAY), &[13.0], "refilled");

@@ -1,6 +1,8 @@
 //! Compares the world with hand calculations, published measurements and invariants of any world.
 
+mod applications;
 mod pods;
+mod random_applications;
 mod sandbox;
 
 use crate::world::clusters::spec::{PullPolicy, WorkloadKind, WorkloadSpec};
@@ -119,7 +121,7 @@ fn layers_use_three_slots_and_are_unpacked_in_order() {
 #[test]
 fn an_update_fetches_and_unpacks_only_new_layers() {
     let mut world = bare_world(1);
-    world.release = ReleaseKind::Update;
+    world.applications[0].release = ReleaseKind::Update;
     world.node.unpack_per_layer = fixed(secs(1.0));
     world.images[0].previous = vec![
         layer("base", 50_000_000),
@@ -144,7 +146,7 @@ fn an_update_fetches_and_unpacks_only_new_layers() {
 #[test]
 fn discarded_blobs_are_fetched_again_when_the_layer_below_changed() {
     let mut world = bare_world(1);
-    world.release = ReleaseKind::Update;
+    world.applications[0].release = ReleaseKind::Update;
     world.node.keep_blobs = false;
     world.images[0].previous = vec![
         layer("base", 50_000_000),
@@ -189,10 +191,10 @@ fn with_serial_pulls_an_image_waits_for_a_slow_image() {
     slow.name = "slow".to_owned();
     slow.layers = vec![layer("slow", 1_000_000_000)];
     world.images.insert(0, slow);
-    let mut workload = world.workloads[0].clone();
+    let mut workload = world.applications[0].workloads[0].clone();
     workload.name = "slow".to_owned();
-    world.workloads[0].image = 1;
-    world.workloads.insert(0, workload);
+    world.applications[0].workloads[0].image = 1;
+    world.applications[0].workloads.insert(0, workload);
     let started = |world: &WorldSpec| {
         play(world, 1, DAY)
             .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))))
@@ -213,8 +215,8 @@ fn pods_above_the_kubelets_rate_fail_immediately_and_retry_after_the_back_off() 
     world.node.serialize_image_pulls = Some(false);
     (world.node.registry_pull_qps, world.node.registry_burst) = (5, 10);
     world.node.error_requeue = fixed(secs(10.0));
-    world.workloads[0].pull_policy = PullPolicy::Always;
-    world.workloads[0].kind = deployment(14);
+    world.applications[0].workloads[0].pull_policy = PullPolicy::Always;
+    world.applications[0].workloads[0].kind = deployment(14);
     let played = play(&world, 1, DAY);
     assert_eq!(
         played.totals.failed_pulls,
@@ -326,11 +328,12 @@ fn add_cart(world: &mut WorldSpec, layers: Vec<LayerSpec>) {
         layers,
         ..world.images[0].clone()
     });
-    world.workloads.push(WorkloadSpec {
+    let second = WorkloadSpec {
         name,
         image: 1,
-        ..world.workloads[0].clone()
-    });
+        ..world.applications[0].workloads[0].clone()
+    };
+    world.applications[0].workloads.push(second);
 }
 
 #[test]

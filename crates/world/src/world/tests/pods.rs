@@ -31,8 +31,8 @@ fn a_pod_is_ready_at_the_first_probe_it_can_answer() {
     ];
     for (start, initial_delay, period, success_threshold, expected, why) in cases {
         let mut world = bare_world(1);
-        world.workloads[0].start = fixed(secs(start));
-        world.workloads[0].readiness = Some(ProbeSpec {
+        world.applications[0].workloads[0].start = fixed(secs(start));
+        world.applications[0].workloads[0].readiness = Some(ProbeSpec {
             initial_delay: secs(initial_delay),
             period: secs(period),
             success_threshold,
@@ -45,9 +45,9 @@ fn a_pod_is_ready_at_the_first_probe_it_can_answer() {
 fn a_daemon_set_updates_one_node_after_the_other() {
     let mut world = bare_world(1);
     world.clusters[0].nodes = 3.into();
-    world.release = ReleaseKind::Update;
-    world.workloads[0].termination = fixed(secs(2.0));
-    world.workloads[0].kind = WorkloadKind::DaemonSet {
+    world.applications[0].release = ReleaseKind::Update;
+    world.applications[0].workloads[0].termination = fixed(secs(2.0));
+    world.applications[0].workloads[0].kind = WorkloadKind::DaemonSet {
         max_unavailable: CountOrPercent::Count(1),
         max_surge: CountOrPercent::Count(0),
     };
@@ -55,7 +55,7 @@ fn a_daemon_set_updates_one_node_after_the_other() {
     // On each node, the old pod terminates (2 s), then the new pod's image is pulled (1 s).
     assert_near(ready(&played, 0), 9.0, 1e-5, "one after the other");
     assert_eq!(played.peak_pulls, 1);
-    world.workloads[0].kind = WorkloadKind::DaemonSet {
+    world.applications[0].workloads[0].kind = WorkloadKind::DaemonSet {
         max_unavailable: CountOrPercent::Count(0),
         max_surge: CountOrPercent::Percent(100),
     };
@@ -70,9 +70,9 @@ fn a_daemon_set_updates_one_node_after_the_other() {
 fn a_deployment_never_starts_more_pods_than_surge_and_unavailable_allow() {
     let mut world = bare_world(1);
     world.clusters[0].nodes = 8.into();
-    world.release = ReleaseKind::Update;
-    world.workloads[0].kind = deployment(8);
-    world.workloads[0].readiness = Some(ProbeSpec {
+    world.applications[0].release = ReleaseKind::Update;
+    world.applications[0].workloads[0].kind = deployment(8);
+    world.applications[0].workloads[0].readiness = Some(ProbeSpec {
         initial_delay: secs(30.0),
         period: secs(10.0),
         success_threshold: 1,
@@ -87,7 +87,7 @@ fn a_defective_revision_crashes_indefinitely_and_the_world_becomes_idle() {
     let mut world = bare_world(1);
     world.faults.defect.share = Share::ALL;
     world.faults.defect.crash_after = fixed(secs(5.0));
-    world.workloads[0].readiness = Some(ProbeSpec {
+    world.applications[0].workloads[0].readiness = Some(ProbeSpec {
         initial_delay: secs(0.0),
         period: secs(1.0),
         success_threshold: 1,
@@ -163,9 +163,9 @@ fn a_process_is_ready_when_it_answers_within_its_start_timeout() {
     ] {
         let mut world = bare_world(1);
         world.node.start_spread = 0.0;
-        world.workloads[0].start = fixed(secs(start));
-        world.workloads[0].start_timeout = Some(secs(timeout));
-        world.workloads[0].readiness = period.map(|period| ProbeSpec {
+        world.applications[0].workloads[0].start = fixed(secs(start));
+        world.applications[0].workloads[0].start_timeout = Some(secs(timeout));
+        world.applications[0].workloads[0].readiness = period.map(|period| ProbeSpec {
             initial_delay: secs(0.0),
             period: secs(period),
             success_threshold: 1,
@@ -180,8 +180,8 @@ fn a_process_is_ready_when_it_answers_within_its_start_timeout() {
 fn a_process_without_a_timely_answer_is_restarted_indefinitely() {
     let mut world = bare_world(1);
     world.node.start_spread = 0.0;
-    world.workloads[0].start = fixed(secs(61.0));
-    world.workloads[0].start_timeout = Some(secs(60.0));
+    world.applications[0].workloads[0].start = fixed(secs(61.0));
+    world.applications[0].workloads[0].start_timeout = Some(secs(60.0));
     let played = play(&world, 1, secs(500.0));
     let starts =
         played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
@@ -206,7 +206,7 @@ fn a_start_timeout_stops_a_defective_process_that_never_answers() {
         world.faults.defect.share = Share::ALL;
         world.faults.defect.kind = kind;
         world.faults.defect.crash_after = fixed(secs(crash_after));
-        world.workloads[0].start_timeout = Some(secs(20.0));
+        world.applications[0].workloads[0].start_timeout = Some(secs(20.0));
         let played = play(&world, 1, DAY);
         assert_eq!(played.ready_s(), [None], "{kind:?}");
         let crashes =

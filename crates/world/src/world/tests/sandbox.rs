@@ -28,14 +28,14 @@ fn twelve_pods(pulls_per_second: u32) -> WorldSpec {
     world.node.registry_pull_qps = pulls_per_second;
     world.node.registry_burst = calibration::REGISTRY_BURST;
     let image = world.images.remove(0);
-    let workload = world.workloads.remove(0);
+    let workload = world.applications[0].workloads.remove(0);
     for at in 0..12 {
         world.images.push(ImageSpec {
             name: format!("image-{at}"),
             layers: vec![layer(&format!("layer-{at}"), 1_000_000)],
             ..image.clone()
         });
-        world.workloads.push(WorkloadSpec {
+        world.applications[0].workloads.push(WorkloadSpec {
             name: format!("workload-{at}"),
             image: at,
             ..workload.clone()
@@ -61,11 +61,11 @@ fn assert_starts(played: &Played, expected: &[f64], what: &str) {
 fn a_sandbox_precedes_the_pull_and_a_present_image() {
     let mut world = with_sandbox();
     assert_starts(&play(&world, 1, DAY), &[4.0], "sandbox, pull, container");
-    world.workloads[0].kind = deployment(2);
+    world.applications[0].workloads[0].kind = deployment(2);
     // One pull serves both pods, whose sandboxes are created simultaneously.
     assert_starts(&play(&world, 1, DAY), &[4.0, 4.0], "two pods");
     world.images[0].layers.clear();
-    world.workloads[0].kind = deployment(1);
+    world.applications[0].workloads[0].kind = deployment(1);
     assert_starts(&play(&world, 1, DAY), &[3.0], "the image is on the node");
 }
 
@@ -74,7 +74,7 @@ fn a_pod_keeps_its_sandbox_when_its_pull_fails() {
     let mut world = twelve_pods(1);
     world.node.sandbox = fixed(secs(2.0));
     world.images.truncate(2);
-    world.workloads.truncate(2);
+    world.applications[0].workloads.truncate(2);
     world.node.registry_burst = 1;
     world.node.error_requeue = fixed(secs(12.0));
     let played = play(&world, 1, DAY);

@@ -96,6 +96,9 @@ impl World<'_> {
         let Some(node) = transfer.receiver else {
             return;
         };
+        if let Payload::Config(pull) | Payload::Layer(pull, _) = transfer.payload {
+            self.pulls[pull.index()].received += bytes;
+        }
         let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
         cluster.download_ends(&mut self.meter);
         cluster.facts.received += bytes;

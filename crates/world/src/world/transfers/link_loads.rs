@@ -446,10 +446,11 @@ mod tests {
     fn caches_of_clusters_are_one_row_with_the_busiest() {
         let mut world = cached(bare_world(2), CachePlace::Cluster, 50.0);
         world.clusters[1].nodes = 3.into();
-        world.workloads[0].kind = crate::world::clusters::spec::WorkloadKind::DaemonSet {
-            max_unavailable: crate::world::quantity::CountOrPercent::Count(1),
-            max_surge: crate::world::quantity::CountOrPercent::Count(0),
-        };
+        world.applications[0].workloads[0].kind =
+            crate::world::clusters::spec::WorkloadKind::DaemonSet {
+                max_unavailable: crate::world::quantity::CountOrPercent::Count(1),
+                max_surge: crate::world::quantity::CountOrPercent::Count(0),
+            };
         let rows = loads(&world);
         let (owner, _, sent, busy) = rows[0];
         // 100 MB to one node, and 300 MB to three nodes in 6 s.

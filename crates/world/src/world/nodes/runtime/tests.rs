@@ -74,8 +74,10 @@ fn cri_o_merges_identical_pulls() {
         let mut world = bare_world(1);
         world.node.runtime = runtime;
         world.node.serialize_image_pulls = Some(false);
-        world.workloads[0].pull_policy = PullPolicy::Always;
-        let WorkloadKind::Deployment { replicas, .. } = &mut world.workloads[0].kind else {
+        world.applications[0].workloads[0].pull_policy = PullPolicy::Always;
+        let WorkloadKind::Deployment { replicas, .. } =
+            &mut world.applications[0].workloads[0].kind
+        else {
             panic!("a Deployment")
         };
         *replicas = 3;
