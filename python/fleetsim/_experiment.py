@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fleetsim import _fleetsim
+from fleetsim._faults import Faults
 from fleetsim._results import (
     Comparison,
     Forecast,
@@ -19,13 +21,11 @@ from fleetsim._results import (
     _execute,
     _Folder,
 )
+from fleetsim._strategy import Strategy
+from fleetsim._words import listed
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
-
-    from fleetsim._faults import Faults
-    from fleetsim._strategy import Strategy
 
 __all__ = ["Experiment", "compare", "load", "merge"]
 
@@ -60,6 +60,8 @@ class Experiment:
     ) -> None:
         """``description``: the experiment as a dictionary, or as the text of a file. ``folder``: the folder to which
         the names of files in it are relative, by default the current one."""
+        if isinstance(description, os.PathLike) or (isinstance(description, str) and os.path.exists(description)):
+            raise TypeError(f"this is a path, not an experiment: write fs.load({str(description)!r})")
         text = description if isinstance(description, str) else json.dumps(description, indent=2, ensure_ascii=False)
         name = description.get("name") if not isinstance(description, str) else None
         plain = re.sub(r"[^A-Za-z0-9-]+", "-", str(name or "experiment"))
@@ -154,6 +156,7 @@ class Experiment:
 
     def with_strategy(self, name: str, strategy: Strategy) -> Experiment:
         """Adds a strategy in Python under this name. It decides in this process, without a pipe."""
+        _check_guest("strategy", strategy, Strategy)
         changed = self._copy()
         module, cls = type(strategy).__module__, type(strategy).__qualname__
         external: dict[str, Any] = {"command": [f"python:{module}.{cls}"]}
@@ -167,6 +170,7 @@ class Experiment:
 
     def with_faults(self, faults: Faults) -> Experiment:
         """Adds a failure model in Python to the faults of the experiment."""
+        _check_guest("failure model", faults, Faults)
         changed = self._copy()
         changed._faults = faults
         changed._read()
@@ -263,7 +267,7 @@ class Experiment:
     def plan(
         self,
         *,
-        limits: Sequence[str] | None = None,
+        limits: str | Sequence[str] | None = None,
         minimise: str | None = None,
         search: Mapping[str, Any] | None = None,
         replicates: int | None = None,
@@ -278,7 +282,8 @@ class Experiment:
         ``limits``, ``minimise`` and ``search`` replace those of the experiment's ``plan``.
         """
         asked: Experiment = self
-        for name, value in (("limits", limits), ("minimise", minimise), ("search", search)):
+        all_limits = None if limits is None else listed(limits)
+        for name, value in (("limits", all_limits), ("minimise", minimise), ("search", search)):
             if value is not None:
                 asked = asked._copy()
                 asked._put(f"plan.{name}", value)
@@ -299,11 +304,11 @@ class Experiment:
         self,
         *,
         budget: int | None = None,
-        constants: Sequence[str] = (),
-        variants: Sequence[str] = (),
+        constants: str | Sequence[str] = (),
+        variants: str | Sequence[str] = (),
         minimise: str | None = None,
-        limits: Sequence[str] = (),
-        measures: Sequence[str] = (),
+        limits: str | Sequence[str] = (),
+        measures: str | Sequence[str] = (),
         replicates: int | None = None,
         threads: int | None = None,
         progress: bool | Callable[[int, int], None] = False,
@@ -325,7 +330,7 @@ class Experiment:
             ("--limit", limits),
             ("--measure", measures),
         ):
-            for value in values:
+            for value in listed(values):
                 more += [option, value]
         words = self._words("sensitivity", *more)
         done = self._execute(words, sketch=True, progress=progress)
@@ -369,6 +374,8 @@ def load(path: str | os.PathLike[str]) -> Experiment:
         ...
     fleetsim._errors.InvalidExperiment: ...
     """
+    if isinstance(path, dict):
+        raise TypeError("fs.load takes a path: write fs.Experiment({…}) for a dictionary")
     return Experiment._of_file(path)
 
 
@@ -384,7 +391,7 @@ def compare(
 ) -> Comparison:
     """Shows what a change makes different. Each version is an experiment's path, ``REVISION:PATH`` of a git repository,
     a folder of results, or :class:`Results`."""
-    places = [str(version.folder) if isinstance(version, Results) else str(version) for version in (old, new)]
+    places = [_version(old), _version(new)]
     words = ["fleetsim", "compare", *places]
     for option, value in (("--replicates", replicates), ("--seed", seed), ("--threads", threads)):
         if value is not None:
@@ -395,6 +402,15 @@ def compare(
     comparison = Comparison(done.out, done.record, done.err)
     comparison.has_new_violation = done.code == _UNDECIDED
     return comparison
+
+
+def _version(version: str | os.PathLike[str] | Results) -> str:
+    """The path of a version to compare."""
+    if isinstance(version, Results):
+        return str(version.folder)
+    if isinstance(version, Experiment):
+        raise TypeError("compare results or paths, not experiments: write fs.compare(old.run(), new.run())")
+    return str(version)
 
 
 def merge(
@@ -428,6 +444,16 @@ def _machine(threads: int | None, memory: str | None, allow_commands: bool) -> l
     if allow_commands:
         words += ["--allow-commands"]
     return words
+
+
+def _check_guest(name: str, guest: object, wanted: type) -> None:
+    """Refuses what is not an object of such a class, before any run fails with it."""
+    if isinstance(guest, wanted):
+        return
+    if isinstance(guest, type) and issubclass(guest, wanted):
+        raise TypeError(f"a {name} must be an object, not the class; write {guest.__name__}(…)")
+    found = type(guest).__name__
+    raise TypeError(f"a {name} must be an object of a subclass of fs.{wanted.__name__}, not {found}")
 
 
 def _is_plain(value: object) -> bool:

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fleetsim import _fleetsim
 from fleetsim._errors import FleetsimError
+from fleetsim._words import listed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import altair as alt
 
     from fleetsim._results import Results
@@ -78,20 +81,20 @@ class Plots:
     @property
     def names(self) -> list[str]:
         """The names of the charts of these results."""
-        return [chart.name for chart in self._drawn("page", True, ())]
+        return [chart.name for chart in self._drawn("page", True, [])]
 
-    def _drawn(self, width: Width, title: bool, variants: tuple[str, ...]) -> list[_fleetsim.Chart]:
-        return _fleetsim.figures(self._folder, width, not title, list(variants))
+    def _drawn(self, width: Width, title: bool, variants: list[str]) -> list[_fleetsim.Chart]:
+        return _fleetsim.figures(self._folder, width, not title, variants)
 
     def chart(
-        self, name: str, *, width: Width = "page", title: bool = True, variants: tuple[str, ...] | list[str] = ()
+        self, name: str, *, width: Width = "page", title: bool = True, variants: str | Sequence[str] = ()
     ) -> Chart:
         """Draws one chart.
 
         ``width``: a column of a paper (85 mm), a page (170 mm) or a slide. ``title``: with title, note and footer.
         ``variants``: only these, by variant, strategy, or setting such as ``maxUnavailable=25%``.
         """
-        drawn = self._drawn(width, title, tuple(variants))
+        drawn = self._drawn(width, title, listed(variants))
         wanted = name.replace("_", "-")
         for chart in drawn:
             if chart.name.replace("_", "-") == wanted:
@@ -101,7 +104,7 @@ class Plots:
 
     def all(self, *, width: Width = "page", title: bool = True) -> list[Chart]:
         """Draws all charts."""
-        return [Chart(chart, self._results) for chart in self._drawn(width, title, ())]
+        return [Chart(chart, self._results) for chart in self._drawn(width, title, [])]
 
     def __getattr__(self, name: str) -> _Drawer:
         if name.startswith("_"):
@@ -120,7 +123,7 @@ class _Drawer:
         self._name = name
 
     def __call__(
-        self, *, width: Width = "page", title: bool = True, variants: tuple[str, ...] | list[str] = ()
+        self, *, width: Width = "page", title: bool = True, variants: str | Sequence[str] = ()
     ) -> Chart:
         return self._plots.chart(self._name, width=width, title=title, variants=variants)
 

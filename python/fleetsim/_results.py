@@ -44,7 +44,7 @@ class Text:
         return self.text.rstrip("\n")
 
     def _repr_html_(self) -> str:
-        return f'<pre style="white-space: pre; overflow-x: auto">{_escaped(self.text)}</pre>'
+        return f'<pre style="font-family: monospace; white-space: pre; overflow-x: auto">{_escaped(self.text)}</pre>'
 
 
 class Answer(Text):

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fleetsim import _fleetsim
+from fleetsim._words import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
     import polars as pl
@@ -117,7 +118,7 @@ class Table:
         names = self.columns
         return [dict(zip(names, row, strict=True)) for row in self.rows()]
 
-    def to_latex(self, columns: list[str] | None = None) -> str:
+    def to_latex(self, columns: str | Sequence[str] | None = None) -> str:
         """The table for LaTeX, with readable names and units; it needs no package.
 
         For ``r.summary`` without ``columns``, it is the program's own table of the comparison, as in ``table.tex`` of
@@ -125,7 +126,7 @@ class Table:
         """
         if columns is None and self._latex is not None:
             return self._latex
-        names = columns or self.columns
+        names = listed(columns) if columns else self.columns
         heads, units = zip(*(_head(name) for name in names), strict=True)
         types = dict(zip(self.columns, self.arrow().column_types, strict=True))
         align = "".join("l" if types.get(name) == "string" else "r" for name in names)

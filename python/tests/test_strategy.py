@@ -12,7 +12,7 @@ from typing import Any
 
 import fleetsim as fs
 import pytest
-from conftest import ROOT, small
+from conftest import ROOT, run_program, small
 
 TABLES = ["runs", "summary", "timeline", "clusters", "passes", "registries", "comparison"]
 
@@ -34,8 +34,6 @@ class Batches(fs.Strategy):
     def hold(self, fleet: fs.Fleet) -> tuple[str, str] | None:
         names = [fleet.targets[at].name for at in fleet.all_in_flight()]
         return ("batch", f"not ready: {', '.join(names)}") if names else None
-
-
 
 
 def piped(tmp_path: Path, experiment: dict[str, Any], size: int) -> fs.Results:
@@ -178,6 +176,15 @@ def test_results_record_the_strategy(tmp_path: Path) -> None:
     assert "mine.py" in inputs
     assert "class Batches" in (results.save(tmp_path / "saved") / "inputs/mine.py").read_text()
     assert '"size": "4"' in str(results.provenance["set"])
+
+
+def test_results_of_python_objects_name_no_command(tmp_path: Path) -> None:
+    results = fs.Experiment(small()).with_strategy("mine", Batches(4)).run(causes=False)
+    words = f"Reproduce: run the program that has `{Batches.__module__}.Batches` again; no command has them"
+    assert str(results.answer).endswith(f"{words}\n")
+    done = run_program("reproduce", str(results.save(tmp_path / "saved")))
+    assert done.returncode == 2 and "run that program again" in done.stderr
+    assert "Reproduce: fleetsim run small.yaml" in str(fs.Experiment(small()).run(causes=False).answer)
 
 
 def test_the_command_line_has_no_strategies_of_python() -> None:
