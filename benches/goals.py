@@ -3,7 +3,8 @@
 Builds the program and the bench `goals`, runs both, and writes results/performance/goals.csv and million.csv. Parts:
 `parts` (engine and flow), `runs` (whole runs), `million` (the simulation of a million clusters for each product),
 `outputs` (the same with all outputs); all by default. `--clusters N` makes the last two smaller, `--product NAME`
-chooses products, `--program FILE` measures another build.
+chooses products, `--program FILE` measures another build. `applications` (several applications on one fleet over one)
+writes results/performance/applications.csv.
 
 Whole runs are measured by the CPU time and the peak memory of their process, which the operating system counts. The
 smallest of several rounds counts, because other processes can only make them longer.
@@ -233,6 +234,49 @@ def outputs(program, folder, clusters, wanted):
     return rows
 
 
+def busy(folder, clusters, applications, strategies):
+    """An experiment with this number of applications, each of which each node pulls."""
+    at = experiment(folder, clusters, "allAtOnce: {}")
+    text = (at / "experiment.yaml").read_text()
+    head, rest = text.split("release:\n")
+    release, _ = rest.split("strategies:\n")
+    (at / "typical.yaml").write_text("\n".join(line.removeprefix("  ") for line in release.splitlines()) + "\n")
+    names = f"app-{{01..{applications:02}}}"
+    head += f'applications: {{"{names}": {{release: {{file: typical.yaml}}}}}}\nstrategies:\n'
+    for number, strategy in enumerate(strategies):
+        head += f"  s{number}: {{{strategy}}}\n"
+    (at / "experiment.yaml").write_text(head)
+    return at
+
+
+def applications(program, bench, folder):
+    """Several applications on 1,000 clusters over one: CPU time and memory. Then a study of a fleet that is busy."""
+    rows = []
+    for product in ("Rancher Fleet", "Argo CD, RollingSync", "KubeFleet, rolling update"):
+        found = {}
+        for number in (1, 50):
+            strategy = PRODUCTS[product]
+            if "file" in strategy and "argoCd" in strategy:
+                # Without a file, every application has Applications of its own names.
+                strategy = "argoCd: {}"
+            at = busy(folder / f"{number} {strategy[:4]}", 1000, number, [strategy])
+            found[number] = measure([bench, "simulate", at], at)
+        seconds = {number: float(one["printed"].split(",")[0]) for number, one in found.items()}
+        memory = {number: one["memory"] / (1000 * number) / 1e3 for number, one in found.items()}
+        rows.append((
+            f"{product}, 1,000 clusters with 50 applications, over one", f"{seconds[50]:.3f}", f"{seconds[1]:.3f}",
+            f"{seconds[50] / seconds[1]:.1f}", f"{memory[50]:.2f}", f"{memory[1]:.2f}",
+        ))
+        print(rows[-1], flush=True)
+    variants = [f"rancherFleet: {{maxUnavailable: {share}%}}" for share in (5, 10, 20, 30, 50, 100)]
+    at = busy(folder / "study", 300, 40, variants)
+    found = run(program, at, "--replicates", 20)
+    rows.append(("300 clusters, 40 applications, 20 runs of 6 variants", f"{found['cpu']:.1f}", "", "",
+                 f"{found['memory'] / 12_000 / 1e3:.2f}", ""))
+    print(rows[-1], flush=True)
+    return rows
+
+
 def write(name, head, rows):
     OUT.mkdir(parents=True, exist_ok=True)
     with open(OUT / name, "w", newline="") as file:
@@ -255,6 +299,9 @@ def main():
         rows += runs(program, bench, folder) if "runs" in wanted else []
         if rows:
             write("goals.csv", ("part", "load", "ns_or_us", "of_reference", "ratio"), rows)
+        if "applications" in wanted:
+            head = ("load", "cpu_s", "cpu_of_one_s", "ratio", "kb_per_deployment", "kb_per_cluster_of_one")
+            write("applications.csv", head, applications(program, bench, folder))
         if "million" in wanted:
             head = ("product", "clusters", "user_s", "us_per_cluster", "peak_gb", "kb_per_cluster", "events")
             write("million.csv", head, million(bench, folder, args.clusters, args.product))
