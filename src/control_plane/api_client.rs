@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::{ControlLoop, Hub};
+use super::{ControlLoop, SharedHub};
 use crate::engine::{Reservations, Stream, Streams, dist};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ApplicationId, DurationModel};
@@ -145,13 +145,13 @@ impl ApiClient {
     }
 
     /// Shares the limits of the client with the other applications of a hub.
-    pub fn of_hub(self, hub: &Hub) -> Self {
+    pub fn of_hub(self, hub: &SharedHub) -> Self {
         let name = self.name;
         self.of_process(hub, name)
     }
 
     /// Shares the limits with the other applications of a hub, for the client of a process that has several instances.
-    pub fn of_process(self, hub: &Hub, process: &str) -> Self {
+    pub fn of_process(self, hub: &SharedHub, process: &str) -> Self {
         Self {
             application: hub.application(),
             limits: hub.part(process, self.rate, ClientLimits::default()),
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn two_applications_share_the_limit_of_a_client() {
-        let hub = Hub::of_run();
+        let hub = SharedHub::of_run();
         let first = client(4, 1).of_hub(&hub);
         let second = client(4, 1).of_hub(&hub.seen_by(ApplicationId(1)));
         let mut clients = [first, second];

@@ -6,9 +6,9 @@
 //! bucket for all keys that return.
 //!
 //! Each application of a run has a controller of its own here, which keeps its keys, its timers and its random draws.
-//! The [`Hub`] has what those controllers share: the free workers with the line of the applications that wait for
-//! them, token buckets, and whatever a product adds with [`Hub::part`]. Parts with the same name and the same settings
-//! are one part. Parts with other settings belong to another installation of the product.
+//! The [`SharedHub`] has what those controllers share: the free workers with the line of the applications that wait
+//! for them, token buckets, and whatever a product adds with [`SharedHub::part`]. Parts with the same name and the same
+//! settings are one part. Parts with other settings belong to another installation of the product.
 //!
 //! An application takes a worker only if it is the first in the line. If a worker is free for another application,
 //! that one is woken by an event at the same instant ([`Plane::wake`](super::Plane::wake)). So a run with one
@@ -27,7 +27,7 @@ use crate::world::ApplicationId;
 
 /// The shared control plane of a run, as one of its applications sees it. Clones share everything.
 #[derive(Clone, Debug)]
-pub struct Hub {
+pub struct SharedHub {
     application: ApplicationId,
     parts: Rc<RefCell<HubParts>>,
 }
@@ -47,7 +47,7 @@ struct HubPart {
     part: Rc<dyn Any>,
 }
 
-impl Hub {
+impl SharedHub {
     /// Creates the hub of a run, as its first application sees it.
     pub fn of_run() -> Self {
         Self {
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn workers_serve_the_applications_in_order_of_arrival() {
-        let hub = Hub::of_run();
+        let hub = SharedHub::of_run();
         let first = hub.workers("queue", 1);
         let second = hub.seen_by(SECOND).workers("queue", 1);
         first.join();
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn one_application_never_wakes_another() {
-        let workers = Hub::of_run().workers("queue", 2);
+        let workers = SharedHub::of_run().workers("queue", 2);
         for _ in 0..3 {
             workers.join();
         }
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_key_that_leaves_the_line_lets_the_next_one_pass() {
-        let hub = Hub::of_run();
+        let hub = SharedHub::of_run();
         let first = hub.workers("queue", 1);
         let second = hub.seen_by(SECOND).workers("queue", 1);
         first.join();
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn parts_are_shared_by_name_and_settings() {
-        let hub = Hub::of_run();
+        let hub = SharedHub::of_run();
         let other = hub.seen_by(SECOND);
         let count = hub.part("counter", 7, 0_u32);
         *other.part("counter", 7, 0_u32).borrow_mut() += 1;

@@ -6,15 +6,15 @@
 //! key returns, after the longer of two waits: a doubling back-off for each key, and a token bucket for all keys.
 //!
 //! The workers and the token bucket belong to the controller, and its keys to several rollouts. Each application of a
-//! run has a queue with its own keys; [`Hub`] has what these queues share. A key that is added before the release does
-//! not stand in the line for workers.
+//! run has a queue with its own keys; [`SharedHub`] has what these queues share. A key that is added before the release
+//! does not stand in the line for workers.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::rc::Rc;
 
-use super::hub::{Hub, SharedWorkers, WorkerTurn};
+use super::hub::{SharedHub, SharedWorkers, WorkerTurn};
 use super::{Agenda, Plane};
 use crate::engine::Reservations;
 use crate::rollout::{QueueRequest, back_off};
@@ -247,7 +247,7 @@ impl<K: Copy + Ord> RateLimiter<K> {
     const BURST: u32 = 100;
 
     /// Creates controller-runtime's default limiter for the controller with this name.
-    pub fn controller_default(hub: &Hub, name: &'static str) -> Self {
+    pub fn controller_default(hub: &SharedHub, name: &'static str) -> Self {
         let full = Reservations::new(Self::PER_SECOND, Self::BURST);
         Self {
             bucket: hub.part(name, (), full),
@@ -299,7 +299,7 @@ struct PooledWorkers {
 
 impl WorkerPool {
     /// Creates the pool with this name, of this number of workers.
-    pub fn of_hub(hub: &Hub, name: &str, size: usize) -> Self {
+    pub fn of_hub(hub: &SharedHub, name: &str, size: usize) -> Self {
         let pool = PooledWorkers {
             size,
             busy: BinaryHeap::new(),

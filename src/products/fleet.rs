@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::calendar::CalendarStart;
-use crate::control_plane::{ControlLoop, Hub};
+use crate::control_plane::{ControlLoop, SharedHub};
 use crate::engine::Streams;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
@@ -50,5 +50,5 @@ pub struct Run<'a> {
     /// The random streams of this seed and replicate.
     pub streams: Streams,
     /// The parts of the control plane that all rollouts of the run share.
-    pub hub: Hub,
+    pub hub: SharedHub,
 }

@@ -3,10 +3,10 @@
 //! The control plane counts its targets from 0. In the world, they follow those of the applications before it. Every
 //! application has its own random streams, so that another application changes none of its draws; those of the first
 //! are the streams of a run with one application. The control planes share the workers, limits and processors of one
-//! [`Hub`], as the rollouts of a management cluster do.
+//! [`SharedHub`], as the rollouts of a management cluster do.
 
 use super::progress::Progress;
-use crate::control_plane::{ApplicationStates, ApplicationTargets, ControlPlane, Hub};
+use crate::control_plane::{ApplicationStates, ApplicationTargets, ControlPlane, SharedHub};
 use crate::engine::{EntityKey, Streams};
 use crate::products::Run;
 use crate::scenario::Scenario;
@@ -23,7 +23,7 @@ pub(super) struct RunningRollout<'s> {
     /// The time of the release. `None`: a pre-pull is still in progress.
     pub(super) released: Option<SimTime>,
     /// The parts of the control plane that the applications share.
-    hub: Hub,
+    hub: SharedHub,
 }
 
 impl<'s> RunningRollout<'s> {
@@ -31,7 +31,7 @@ impl<'s> RunningRollout<'s> {
     pub(super) fn all(scenario: &'s Scenario, label: &'s str, streams: Streams) -> Vec<Self> {
         let mut rollouts: Vec<Self> = Vec::with_capacity(scenario.applications.len());
         let mut first = 0;
-        let shared = Hub::of_run();
+        let shared = SharedHub::of_run();
         for (number, application) in (0..).zip(&scenario.applications) {
             let targets = scenario.targets_of(application);
             let own_streams = match number {

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::settings::{ApplicationControllerSettings, Sharding};
 use crate::control_plane::{
-    ApiClient, ControlLoop, Hub, Plane, SharedWorkers, WorkerPool, WorkerTurn,
+    ApiClient, ControlLoop, Plane, SharedHub, SharedWorkers, WorkerPool, WorkerTurn,
 };
 use crate::engine::{Streams, dist};
 use crate::units::{SimDuration, SimTime};
@@ -43,7 +43,7 @@ pub(super) struct Destinations {
 
 impl Destinations {
     /// Returns the destinations of a run. The first set's random streams decide where clusters are.
-    pub(super) fn of_hub(hub: &Hub, luck: Streams) -> Rc<RefCell<Self>> {
+    pub(super) fn of_hub(hub: &SharedHub, luck: Streams) -> Rc<RefCell<Self>> {
         let none = Self {
             luck,
             numbers: BTreeMap::new(),
@@ -135,7 +135,7 @@ impl Shard {
         number: u32,
         settings: ApplicationControllerSettings,
         streams: &Streams,
-        hub: &Hub,
+        hub: &SharedHub,
     ) -> Self {
         let comparers = format!("status processors of shard {number}");
         let operations = format!("operation processors of shard {number}");
@@ -190,7 +190,7 @@ mod tests {
     use crate::world::ApplicationId;
 
     fn shard(settings: ApplicationControllerSettings) -> Shard {
-        Shard::new(0, settings, &Streams::new(1, 0), &Hub::of_run())
+        Shard::new(0, settings, &Streams::new(1, 0), &SharedHub::of_run())
     }
 
     const fn at(millis: u64) -> SimTime {
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn sets_share_a_shard_and_differ_from_those_with_other_settings() {
-        let hub = Hub::of_run();
+        let hub = SharedHub::of_run();
         let one = ApplicationControllerSettings {
             status_processors: 1,
             operation_processors: 1,
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_cluster_has_one_shard_for_all_sets() {
-        let hub = Hub::of_run();
+        let hub = SharedHub::of_run();
         let settings = ApplicationControllerSettings {
             shards: 100,
             ..Default::default()

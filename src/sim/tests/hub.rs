@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::control_plane::{Change, ControlPlane, Hub, RolloutTargets, TargetStates};
+use crate::control_plane::{Change, ControlPlane, RolloutTargets, SharedHub, TargetStates};
 use crate::engine::{EventQueue, Observer, Streams};
 use crate::products::Run;
 use crate::results::PassRow;
@@ -84,7 +84,7 @@ struct HubPlay {
 /// Rolls out a variant's release several times on one hub. People change the first application.
 fn play(
     variant: &Variant,
-    hub: &Hub,
+    hub: &SharedHub,
     applications: u16,
     changes: &[(SimDuration, Change)],
 ) -> HubPlay {
@@ -132,8 +132,8 @@ fn begin_in_ms(pass: &PassRow) -> u64 {
     (pass.t_s * 1000.0).round() as u64
 }
 
-/// A bundle for three clusters. Its first pass takes 80 ms: a request for the content, one for each Secret, one for each
-/// deployment, and one for the status. A person's change lets another pass follow.
+/// A bundle for three clusters. Its first pass takes 80 ms: a request for the content, one for each Secret, one for
+/// each deployment, and one for the status. A person's change lets another pass follow.
 fn bundle() -> Variant {
     let rollouts = format!("{RELEASE}\ncontroller: {{request: 10 ms, watchDelay: 1 ms}}");
     let fleet = "{name: 'c-{1..3}', nodes: 1}";
@@ -143,8 +143,8 @@ fn bundle() -> Variant {
 const RESUMED: (SimDuration, Change) = (SimDuration::from_millis(10), Change::Stop(false));
 
 /// A hub whose bundle controller has one worker instead of 50.
-fn hub_with_one_worker() -> Hub {
-    let hub = Hub::of_run();
+fn hub_with_one_worker() -> SharedHub {
+    let hub = SharedHub::of_run();
     hub.limit_workers("bundle controller", 50, 1);
     hub
 }
@@ -159,14 +159,14 @@ fn two_bundles_with_one_worker_pass_one_after_the_other_in_order_of_arrival() {
 
 #[test]
 fn two_bundles_with_enough_workers_do_not_wait() {
-    let played = play(&bundle(), &Hub::of_run(), 2, &[RESUMED]);
+    let played = play(&bundle(), &SharedHub::of_run(), 2, &[RESUMED]);
     assert_eq!(played.passes, [vec![0, 80], vec![0]]);
     assert_eq!(played.turns, 0);
 }
 
 #[test]
 fn one_bundle_has_the_same_passes_with_any_number_of_workers() {
-    for hub in [hub_with_one_worker(), Hub::of_run()] {
+    for hub in [hub_with_one_worker(), SharedHub::of_run()] {
         let played = play(&bundle(), &hub, 1, &[RESUMED]);
         assert_eq!(played.passes, [vec![0, 80]]);
         assert_eq!(played.turns, 0);
