@@ -9,34 +9,72 @@
 //!
 //! The time of an answer is known when a request is sent, so a pass computes the times of all its requests, and
 //! reserves their tokens, at its beginning.
+//!
+//! All rollouts of a hub share the limits of a client ([`ApiClient::of_hub`]). Each draws its own latencies, so that
+//! another application changes none of them.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
-use super::ControlLoop;
+use super::{ControlLoop, SharedHub};
 use crate::engine::{Reservations, Stream, Streams, dist};
 use crate::units::{SimDuration, SimTime};
-use crate::world::DurationModel;
+use crate::world::{ApplicationId, DurationModel};
 
-/// A controller's client for the API server.
-#[derive(Clone, Debug)]
+/// A controller's client for the API server, as one application uses it.
+#[derive(Debug)]
 pub struct ApiClient {
+    /// The client's name.
+    name: &'static str,
+    application: ApplicationId,
     latency: DurationModel,
     draws: Stream,
     watch_delay: SimDuration,
     /// A full token bucket, copied for each kind of object. `None`: there is no limit.
     limit: Option<Reservations>,
-    /// The limits for the kinds in use, by the kind's index.
-    kinds: Vec<KindLimit>,
+    /// The requests per second and the burst of the limit.
+    rate: RequestRate,
+    limits: Rc<RefCell<ClientLimits>>,
     /// Whether the total duration of consecutive requests is drawn as a sum ([`Self::drawing_sums`]).
     draws_sums: bool,
 }
 
+/// The limit of a client for each kind of object, as its settings say.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct RequestRate {
+    per_second: u32,
+    burst: u32,
+}
+
+/// The limits of a client that are in use, by the index of the kind of object.
+#[derive(Debug, Default)]
+struct ClientLimits {
+    kinds: Vec<KindLimit>,
+}
+
 /// The limit for one kind of object.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct KindLimit {
     bucket: Reservations,
-    /// Requests that wait for their tokens, ordered by sending time, and whether each can be cancelled.
-    waiting: VecDeque<(SimTime, bool)>,
+    /// Requests that wait for their tokens, ordered by sending time.
+    waiting: VecDeque<WaitingRequest>,
+}
+
+/// A request that waits for its token.
+#[derive(Clone, Copy, Debug)]
+struct WaitingRequest {
+    /// The application whose controller sends it.
+    application: ApplicationId,
+    sent: SimTime,
+    can_be_given_up: bool,
+}
+
+impl WaitingRequest {
+    /// Returns whether an application gives up this request at `now`.
+    fn is_given_up(&self, application: ApplicationId, now: SimTime) -> bool {
+        self.can_be_given_up && self.application == application && self.sent > now
+    }
 }
 
 /// A request to the API server.
@@ -88,14 +126,36 @@ fn part(total: SimDuration, nth: usize, count: usize) -> SimDuration {
 impl ApiClient {
     /// Creates the client of a controller. `name` identifies it in the random streams.
     pub fn new(settings: &ControlLoop, streams: &Streams, name: &'static str) -> Self {
+        let rate = RequestRate {
+            per_second: settings.client_qps,
+            burst: settings.client_burst,
+        };
         Self {
+            name,
+            application: ApplicationId::default(),
             latency: settings.request.clone(),
             draws: streams.stream("controller", name),
             watch_delay: settings.watch_delay,
-            limit: (settings.client_qps > 0)
-                .then(|| Reservations::new(f64::from(settings.client_qps), settings.client_burst)),
-            kinds: Vec::new(),
+            limit: (rate.per_second > 0)
+                .then(|| Reservations::new(f64::from(rate.per_second), rate.burst)),
+            rate,
+            limits: Rc::default(),
             draws_sums: false,
+        }
+    }
+
+    /// Shares the limits of the client with the other applications of a hub.
+    pub fn of_hub(self, hub: &SharedHub) -> Self {
+        let name = self.name;
+        self.of_process(hub, name)
+    }
+
+    /// Shares the limits with the other applications of a hub, for the client of a process that has several instances.
+    pub fn of_process(self, hub: &SharedHub, process: &str) -> Self {
+        Self {
+            application: hub.application(),
+            limits: hub.part(process, self.rate, ClientLimits::default()),
+            ..self
         }
     }
 
@@ -144,28 +204,35 @@ impl ApiClient {
         let Some(full) = &self.limit else {
             return at;
         };
-        while self.kinds.len() <= kind {
-            self.kinds.push(KindLimit {
+        let kinds = &mut self.limits.borrow_mut().kinds;
+        while kinds.len() <= kind {
+            kinds.push(KindLimit {
                 bucket: full.clone(),
                 waiting: VecDeque::new(),
             });
         }
-        let KindLimit { bucket, waiting } = &mut self.kinds[kind];
+        let KindLimit { bucket, waiting } = &mut kinds[kind];
         let sent = bucket.reserve(at);
-        while waiting.pop_front_if(|(before, _)| *before <= at).is_some() {}
+        while waiting.pop_front_if(|before| before.sent <= at).is_some() {}
         if sent > at {
-            waiting.push_back((sent, can_be_given_up));
+            waiting.push_back(WaitingRequest {
+                application: self.application,
+                sent,
+                can_be_given_up,
+            });
         }
         sent
     }
 
     /// Cancels requests from [`Self::send_for_now`] for a kind of object that still wait for their tokens.
     pub fn give_up(&mut self, kind: usize, now: SimTime) {
-        let Some(KindLimit { bucket, waiting }) = self.kinds.get_mut(kind) else {
+        let application = self.application;
+        let kinds = &mut self.limits.borrow_mut().kinds;
+        let Some(KindLimit { bucket, waiting }) = kinds.get_mut(kind) else {
             return;
         };
         while waiting
-            .pop_back_if(|(sent, can_be_given_up)| *can_be_given_up && *sent > now)
+            .pop_back_if(|request| request.is_given_up(application, now))
             .is_some()
         {
             bucket.give_back();
@@ -304,6 +371,28 @@ mod tests {
         );
         client.give_up(0, millis(15));
         assert_eq!(client.send(0, millis(15)).sent, millis(40));
+    }
+
+    #[test]
+    fn two_applications_share_the_limit_of_a_client() {
+        let hub = SharedHub::of_run();
+        let first = client(4, 1).of_hub(&hub);
+        let second = client(4, 1).of_hub(&hub.seen_by(ApplicationId(1)));
+        let mut clients = [first, second];
+        let mut last = SimTime::ZERO;
+        for nth in 0..10 {
+            last = clients[nth % 2].send(0, SimTime::ZERO).sent;
+        }
+        // 10 requests at 4 per second: one immediately and 9 of 250 ms each.
+        assert_eq!(last, millis(2250));
+        // A client gives up its own requests only, and those of the other keep their tokens.
+        let own = clients[0].send_for_now(0, SimTime::ZERO).sent;
+        let other = clients[1].send_for_now(0, SimTime::ZERO).sent;
+        assert_eq!([own, other], [2500, 2750].map(millis));
+        clients[0].give_up(0, SimTime::ZERO);
+        assert_eq!(clients[0].send(0, SimTime::ZERO).sent, millis(3000));
+        let mut of_nobody_else = client(4, 1);
+        assert_eq!(of_nobody_else.send(0, SimTime::ZERO).sent, SimTime::ZERO);
     }
 
     #[test]

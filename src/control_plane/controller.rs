@@ -64,6 +64,8 @@ pub enum ControllerInput<'a> {
     /// A target's cluster was cut off from the management cluster (`false`) or has returned (`true`). For external
     /// processes only.
     Link(TargetId, bool),
+    /// A shared part of the hub may be free for this application, or has something for it. Only if there are several.
+    HubTurn,
     /// Nothing happens in the world before this time, or before the horizon if `None`. For external processes only.
     Quiet(Option<SimTime>),
     /// The simulated world has ended. The controller may continue until it reports completion. For external processes

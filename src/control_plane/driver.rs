@@ -207,6 +207,7 @@ impl<'s> ControlPlane<'s> {
                 self.record.in_flight -= 1;
                 targets.pause(target, is_paused, queue);
             }
+            DriverEvent::HubTurn => self.input(ControllerInput::HubTurn, targets, queue),
             DriverEvent::PersonActs(number) => {
                 self.record
                     .changed

@@ -10,6 +10,8 @@
 //!                                     the engine's queue ◀── ApiClient (latency, limits) ──▶ instructions
 //! ```
 //!
+//! The controllers of several applications share workers, limits and other parts through the [`SharedHub`].
+//!
 //! All times are in the engine's queue. Events that are due at the same instant happen in the order in which they were
 //! scheduled. Latencies and tokens are drawn in one place, [`ApiClient`]. [`ControlPlane`] connects a controller with
 //! a simulated world, and with recorded fleets in tests. An external process is a controller, too.
@@ -22,6 +24,7 @@ mod api_client;
 
 mod controller;
 mod driver;
+mod hub;
 mod plane;
 mod settings;
 mod status_log;
@@ -32,6 +35,7 @@ pub use agenda::Agenda;
 pub use api_client::{ApiClient, ApiRequest, RetryPolicy};
 pub use controller::{Change, Controller, ControllerInput, RolloutObject, Traits};
 pub use driver::ControlPlane;
+pub use hub::{SharedHub, SharedWorkers, WorkerTurn};
 pub use plane::{Plane, SeenActs};
 pub use settings::{API_REQUEST, ControlLoop, WATCH_DELAY};
 pub use status_log::StatusLog;

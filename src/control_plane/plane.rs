@@ -124,6 +124,13 @@ impl Plane<'_> {
         )
     }
 
+    /// Lets the controller of another application take its turn at a shared part of the hub, at this instant.
+    pub fn wake(&mut self, application: ApplicationId) {
+        let now = self.queue.now();
+        self.queue
+            .schedule(now, Event::Driver(application, DriverEvent::HubTurn));
+    }
+
     /// Schedules an event of this control plane.
     fn schedule(&mut self, at: SimTime, event: DriverEvent) {
         self.queue

@@ -5,22 +5,28 @@
 //! same key simultaneously. Keys are processed in the order of their arrival. A rate limiter determines when a failed
 //! key returns, after the longer of two waits: a doubling back-off for each key, and a token bucket for all keys.
 //!
-//! The workers belong to the controller, and keys may belong to several rollouts.
+//! The workers and the token bucket belong to the controller, and its keys to several rollouts. Each application of a
+//! run has a queue with its own keys; [`SharedHub`] has what these queues share. A key that is added before the release
+//! does not stand in the line for workers.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::rc::Rc;
 
+use super::hub::{SharedHub, SharedWorkers, WorkerTurn};
 use super::{Agenda, Plane};
 use crate::engine::Reservations;
 use crate::rollout::{QueueRequest, back_off};
 use crate::units::{SimDuration, SimTime};
 
 /// A controller's work queue with its workers and timers. `K`: keys. `S`: the controller's own timed steps.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Runtime<K, S> {
     /// Whether the release has begun. Before it, workers process no keys.
     is_released: bool,
-    free_workers: usize,
+    workers: SharedWorkers,
+    /// The keys that wait for a worker, in order of arrival.
     waiting: VecDeque<K>,
     /// The keys that wait, are being processed, or have a timer.
     keys: BTreeMap<K, QueuedKey>,
@@ -46,16 +52,16 @@ enum Due<K, S> {
 }
 
 impl<K: Copy + Ord, S> Runtime<K, S> {
-    /// Creates the queue for a product's only controller, with this number of workers.
+    /// Creates the queue for a product's only controller, with this number of workers, which it does not share.
     pub fn new(workers: usize) -> Self {
-        Self::of_controller(0, workers)
+        Self::of_controller(0, SharedWorkers::own(workers))
     }
 
     /// Creates the queue for the product's controller with this number ([`Agenda::of_controller`]).
-    pub fn of_controller(number: u32, workers: usize) -> Self {
+    pub fn of_controller(number: u32, workers: SharedWorkers) -> Self {
         Self {
             is_released: false,
-            free_workers: workers,
+            workers,
             waiting: VecDeque::new(),
             keys: BTreeMap::new(),
             agenda: Agenda::of_controller(number),
@@ -64,7 +70,11 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
 
     /// Allows workers to process keys.
     pub fn start(&mut self) {
-        self.is_released = true;
+        if !std::mem::replace(&mut self.is_released, true) {
+            for _ in &self.waiting {
+                self.workers.join();
+            }
+        }
     }
 
     /// Allows workers to process keys, and adds the key for the release.
@@ -84,7 +94,15 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
     pub fn add(&mut self, key: K) {
         let state = self.keys.entry(key).or_default();
         if !std::mem::replace(&mut state.is_waiting, true) && !state.is_taken {
-            self.waiting.push_back(key);
+            self.wait(key);
+        }
+    }
+
+    /// Adds a key to the end of the line for workers.
+    fn wait(&mut self, key: K) {
+        self.waiting.push_back(key);
+        if self.is_released {
+            self.workers.join();
         }
     }
 
@@ -143,13 +161,21 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
     }
 
     /// Returns the next key for a free worker. The key's timer remains, as in client-go. The conditions after a
-    /// completed pass are shown before the next pass begins.
-    pub fn take(&mut self, plane: &Plane<'_>) -> Option<K> {
-        if !self.is_released || self.free_workers == 0 || plane.is_to_show() {
+    /// completed pass are shown before the next pass begins. Call it until it returns `None`, so that another
+    /// application gets the workers that are left.
+    pub fn take(&mut self, plane: &mut Plane<'_>) -> Option<K> {
+        if !self.is_released || plane.is_to_show() {
             return None;
         }
+        match self.workers.take() {
+            WorkerTurn::Own => {}
+            WorkerTurn::Other(application) => {
+                plane.wake(application);
+                return None;
+            }
+            WorkerTurn::Nobody => return None,
+        }
         let key = self.waiting.pop_front()?;
-        self.free_workers -= 1;
         let state = self
             .keys
             .get_mut(&key)
@@ -160,14 +186,14 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
 
     /// Ends the processing of a key by a worker. The key is queued again if it was added in the meantime.
     pub fn done(&mut self, key: K) {
-        self.free_workers += 1;
+        self.workers.release();
         let state = self
             .keys
             .get_mut(&key)
             .expect("a key that is taken has a state");
         state.is_taken = false;
         if state.is_waiting {
-            self.waiting.push_back(key);
+            self.wait(key);
         } else if *state == QueuedKey::default() {
             self.keys.remove(&key);
         }
@@ -187,9 +213,10 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         self.agenda.add(end, Due::Finished(key, completes), plane);
     }
 
-    /// Returns whether a worker is processing any key.
+    /// Returns whether a worker is processing any key, or all workers are busy with keys of other applications.
     pub fn is_busy(&self) -> bool {
-        self.keys.values().any(|state| state.is_taken)
+        let waits = self.is_released && !self.waiting.is_empty();
+        waits || self.keys.values().any(|state| state.is_taken)
     }
 
     /// Returns the controller's own pending steps.
@@ -207,9 +234,10 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
 }
 
 /// Determines when a failed key is added again.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct RateLimiter<K> {
-    bucket: Reservations,
+    /// The tokens for all keys of the controller, also those of other applications.
+    bucket: Rc<RefCell<Reservations>>,
     failures: BTreeMap<K, u32>,
 }
 
@@ -218,10 +246,11 @@ impl<K: Copy + Ord> RateLimiter<K> {
     const PER_SECOND: f64 = 10.0;
     const BURST: u32 = 100;
 
-    /// Creates controller-runtime's default limiter.
-    pub fn controller_default() -> Self {
+    /// Creates controller-runtime's default limiter for the controller with this name.
+    pub fn controller_default(hub: &SharedHub, name: &'static str) -> Self {
+        let full = Reservations::new(Self::PER_SECOND, Self::BURST);
         Self {
-            bucket: Reservations::new(Self::PER_SECOND, Self::BURST),
+            bucket: hub.part(name, (), full),
             failures: BTreeMap::new(),
         }
     }
@@ -231,7 +260,7 @@ impl<K: Copy + Ord> RateLimiter<K> {
         let failures = self.failures.entry(key).or_default();
         let wait = back_off(*failures);
         *failures += 1;
-        let turn = self.bucket.reserve(now);
+        let turn = self.bucket.borrow_mut().reserve(now);
         turn.max(now + wait)
     }
 
@@ -254,32 +283,42 @@ impl<K: Copy + Ord> RateLimiter<K> {
     }
 }
 
-/// A pool of workers for tasks whose duration is known at their start.
-#[derive(Clone, Debug)]
+/// A pool of workers for tasks whose duration is known at their start. All applications of a run share it.
+#[derive(Debug)]
 pub struct WorkerPool {
+    pool: Rc<RefCell<PooledWorkers>>,
+}
+
+/// The workers of a pool.
+#[derive(Debug)]
+struct PooledWorkers {
     size: usize,
     /// The time at which each busy worker becomes free.
     busy: BinaryHeap<Reverse<SimTime>>,
 }
 
 impl WorkerPool {
-    /// Creates a pool of this number of workers.
-    pub fn new(size: usize) -> Self {
-        Self {
+    /// Creates the pool with this name, of this number of workers.
+    pub fn of_hub(hub: &SharedHub, name: &str, size: usize) -> Self {
+        let pool = PooledWorkers {
             size,
             busy: BinaryHeap::new(),
+        };
+        Self {
+            pool: hub.part(name, size, pool),
         }
     }
 
     /// Assigns a task of this duration to the first free worker. Returns the end of the task.
     pub fn work(&mut self, now: SimTime, duration: SimDuration) -> SimTime {
-        let is_free = self.busy.peek().is_some_and(|Reverse(free)| *free <= now);
-        let begin = if is_free || self.busy.len() >= self.size {
-            self.busy.pop().map_or(now, |Reverse(free)| free.max(now))
+        let PooledWorkers { size, busy } = &mut *self.pool.borrow_mut();
+        let is_free = busy.peek().is_some_and(|Reverse(free)| *free <= now);
+        let begin = if is_free || busy.len() >= *size {
+            busy.pop().map_or(now, |Reverse(free)| free.max(now))
         } else {
             now
         };
-        self.busy.push(Reverse(begin + duration));
+        busy.push(Reverse(begin + duration));
         begin + duration
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::calendar::CalendarStart;
-use crate::control_plane::ControlLoop;
+use crate::control_plane::{ControlLoop, SharedHub};
 use crate::engine::Streams;
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::ClusterGroup;
@@ -37,7 +37,7 @@ impl Fleet<'_> {
 }
 
 /// One run of a strategy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Run<'a> {
     /// The run's label in messages to people.
     pub label: &'a str,
@@ -49,4 +49,6 @@ pub struct Run<'a> {
     pub horizon: SimTime,
     /// The random streams of this seed and replicate.
     pub streams: Streams,
+    /// The parts of the control plane that all rollouts of the run share.
+    pub hub: SharedHub,
 }

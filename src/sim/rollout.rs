@@ -2,12 +2,11 @@
 //!
 //! The control plane counts its targets from 0. In the world, they follow those of the applications before it. Every
 //! application has its own random streams, so that another application changes none of its draws; those of the first
-//! are the streams of a run with one application.
-//!
-//! Left out: a hub that several applications share, with one work queue and one client.
+//! are the streams of a run with one application. The control planes share the workers, limits and processors of one
+//! [`SharedHub`], as the rollouts of a management cluster do.
 
 use super::progress::Progress;
-use crate::control_plane::{ApplicationStates, ApplicationTargets, ControlPlane};
+use crate::control_plane::{ApplicationStates, ApplicationTargets, ControlPlane, SharedHub};
 use crate::engine::{EntityKey, Streams};
 use crate::products::Run;
 use crate::scenario::Scenario;
@@ -23,6 +22,8 @@ pub(super) struct RunningRollout<'s> {
     pub(super) progress: Progress,
     /// The time of the release. `None`: a pre-pull is still in progress.
     pub(super) released: Option<SimTime>,
+    /// The parts of the control plane that the applications share.
+    hub: SharedHub,
 }
 
 impl<'s> RunningRollout<'s> {
@@ -30,18 +31,21 @@ impl<'s> RunningRollout<'s> {
     pub(super) fn all(scenario: &'s Scenario, label: &'s str, streams: Streams) -> Vec<Self> {
         let mut rollouts: Vec<Self> = Vec::with_capacity(scenario.applications.len());
         let mut first = 0;
+        let shared = SharedHub::of_run();
         for (number, application) in (0..).zip(&scenario.applications) {
             let targets = scenario.targets_of(application);
             let own_streams = match number {
                 0 => streams,
                 _ => streams.of_part(EntityKey::of(&application.name)),
             };
+            let hub = shared.seen_by(ApplicationId(number));
             let controller = application.strategy.controller(Run {
                 label,
                 fleet: scenario.fleet_of(application),
                 control_loop: &scenario.control_loop,
                 horizon: SimTime::ZERO + scenario.horizon,
                 streams: own_streams,
+                hub: hub.clone(),
             });
             rollouts.push(Self {
                 control: ControlPlane::new(
@@ -54,6 +58,7 @@ impl<'s> RunningRollout<'s> {
                 first,
                 progress: Progress::new(targets),
                 released: None,
+                hub,
             });
             first += targets as u32;
         }
@@ -102,8 +107,9 @@ impl<'s> RunningRollout<'s> {
 
     /// Returns whether no pending step of the control plane can change anything until the world changes.
     pub(super) fn is_idle(&self, world: &World<'s>) -> bool {
-        // A native controller cannot act without a timer.
-        let has_no_timer = self.control.timers() == 0 && !self.is_of_process();
+        // A native controller cannot act without a timer, unless another application has the worker it waits for.
+        let has_no_timer =
+            self.control.timers() == 0 && !self.is_of_process() && !self.hub.is_waiting();
         let is_complete = self.progress.is_complete();
         has_no_timer || is_complete || self.control.controller.is_idle(&self.states_in(world))
     }

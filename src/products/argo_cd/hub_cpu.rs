@@ -3,7 +3,8 @@
 //! Modelled: processor sharing. A process computes one sync after another. Alone, it ends `syncsPerSecond` of them in a
 //! second, for which it takes `cpuPerSync` · `syncsPerSecond` cores. If the processes that have work would take more
 //! cores than there are, each gets an equal share. So n syncs take at least n · `cpuPerSync` / `cpu`, however many
-//! processes there are.
+//! processes there are. The syncs of all sets of a run share the processors. The set whose sync ends next has the timer
+//! for it, and wakes the other sets of which syncs end at that time.
 //!
 //! Evidence: CNOE's benchmark of ten shards on nodes of 8 vCPU (2023). `tests/suite/validation/argo_cd.rs` compares it.
 //!
@@ -14,14 +15,30 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::settings::ApplicationControllerSettings;
 use crate::units::{SimDuration, SimTime};
+use crate::world::ApplicationId;
+
+/// An application of a set.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct SyncedApplication {
+    pub(super) set: ApplicationId,
+    /// The index in the set.
+    pub(super) index: usize,
+}
 
 /// A sync that a process has to compute.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ComputedSync {
-    /// The index of the application.
-    pub(super) application: usize,
+    pub(super) of: SyncedApplication,
     /// The time at which the client has sent the last request of the sync.
     pub(super) sent: SimTime,
+}
+
+/// The end of the next sync, if none is added or removed before.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct NextSyncEnd {
+    pub(super) at: SimTime,
+    /// The set of its application.
+    pub(super) set: ApplicationId,
 }
 
 /// The shared processors, with the syncs that they have to compute.
@@ -41,6 +58,10 @@ pub(super) struct HubCpu {
     clock: SimTime,
     /// The time to which the clock belongs.
     at: SimTime,
+    /// The syncs that have ended, and that their sets have not taken yet.
+    ended: Vec<ComputedSync>,
+    /// The next end for which a set has a timer, or was woken to set one.
+    announced: Option<NextSyncEnd>,
 }
 
 impl HubCpu {
@@ -59,6 +80,8 @@ impl HubCpu {
             ends: BTreeSet::new(),
             clock: SimTime::ZERO,
             at: SimTime::ZERO,
+            ended: Vec::new(),
+            announced: None,
         })
     }
 
@@ -86,11 +109,12 @@ impl HubCpu {
     }
 
     /// Removes the sync of an application that is deleted.
-    pub(super) fn forget(&mut self, process: usize, application: usize, now: SimTime) {
+    pub(super) fn forget(&mut self, process: usize, gone: SyncedApplication, now: SimTime) {
         self.advance(now);
+        self.ended.retain(|sync| sync.of != gone);
         let first = self.queues[process].front().copied();
-        self.queues[process].retain(|sync| sync.application != application);
-        if first.is_some_and(|sync| sync.application == application) {
+        self.queues[process].retain(|sync| sync.of != gone);
+        if first.is_some_and(|sync| sync.of == gone) {
             self.ends.retain(|(_, other)| *other != process);
             self.begin_next(process);
         }
@@ -103,29 +127,55 @@ impl HubCpu {
         }
     }
 
-    /// Returns the time at which the next sync ends if none is added or removed. `None`: there is no work.
-    pub(super) fn next_end(&self) -> Option<SimTime> {
-        let &(next, _) = self.ends.first()?;
-        Some(self.at + (next - self.clock).mul_f64(1.0 / self.cores_each()))
+    /// Returns the end of the next sync if none is added or removed. `None`: there is no work.
+    pub(super) fn next_end(&self) -> Option<NextSyncEnd> {
+        let &(next, process) = self.ends.first()?;
+        let first = self.queues[process].front()?;
+        Some(NextSyncEnd {
+            at: self.at + (next - self.clock).mul_f64(1.0 / self.cores_each()),
+            set: first.of.set,
+        })
     }
 
-    /// Removes and returns the syncs that end now. Call it at [`Self::next_end`].
-    pub(super) fn take_ended(&mut self, now: SimTime) -> Vec<ComputedSync> {
-        self.at = now;
-        let mut ended = Vec::new();
-        let Some(&(next, _)) = self.ends.first() else {
-            return ended;
+    /// Stores the next end, of which its set is about to know. Returns whether it did not know.
+    pub(super) fn announce(&mut self, next: Option<NextSyncEnd>) -> bool {
+        std::mem::replace(&mut self.announced, next) != next
+    }
+
+    /// Ends the syncs that end now. Nothing happens before [`Self::next_end`].
+    pub(super) fn end_due(&mut self, now: SimTime) {
+        let is_due = self.next_end().is_some_and(|next| next.at <= now);
+        let Some(&(next, _)) = self.ends.first().filter(|_| is_due) else {
+            return;
         };
+        self.at = now;
         // The rounding of times to nanoseconds must not leave a rest.
         self.clock = next;
         while let Some(&(end, process)) = self.ends.first()
             && end <= self.clock
         {
             self.ends.pop_first();
-            ended.extend(self.queues[process].pop_front());
+            self.ended.extend(self.queues[process].pop_front());
             self.begin_next(process);
         }
-        ended
+    }
+
+    /// Removes and returns the ended syncs of a set.
+    pub(super) fn take_ended(&mut self, set: ApplicationId) -> Vec<ComputedSync> {
+        self.ended
+            .extract_if(.., |sync| sync.of.set == set)
+            .collect()
+    }
+
+    /// Returns the sets that have ended syncs.
+    pub(super) fn sets_with_ended(&self) -> BTreeSet<ApplicationId> {
+        self.ended.iter().map(|sync| sync.of.set).collect()
+    }
+
+    /// Returns whether syncs of a set are computed, or have ended and were not taken yet.
+    pub(super) fn has_work_of(&self, set: ApplicationId) -> bool {
+        let mut computed = self.queues.iter().flatten().chain(&self.ended);
+        computed.any(|sync| sync.of.set == set)
     }
 }
 
@@ -153,9 +203,15 @@ mod tests {
         HubCpu::new(&settings(shards, cpu)).expect("the processes share the cores")
     }
 
-    fn sync(application: usize) -> ComputedSync {
+    const SET: ApplicationId = ApplicationId(0);
+
+    const fn of(index: usize) -> SyncedApplication {
+        SyncedApplication { set: SET, index }
+    }
+
+    const fn sync(application: usize) -> ComputedSync {
         ComputedSync {
-            application,
+            of: of(application),
             sent: SimTime::ZERO,
         }
     }
@@ -164,9 +220,10 @@ mod tests {
     fn ends(hub: &mut HubCpu) -> Vec<(u64, usize)> {
         let mut ends = Vec::new();
         while let Some(next) = hub.next_end() {
-            for sync in hub.take_ended(next) {
-                let millis = (next.as_secs_f64() * 1000.0).round() as u64;
-                ends.push((millis, sync.application));
+            hub.end_due(next.at);
+            for sync in hub.take_ended(SET) {
+                let millis = (next.at.as_secs_f64() * 1000.0).round() as u64;
+                ends.push((millis, sync.of.index));
             }
         }
         ends
@@ -209,8 +266,42 @@ mod tests {
         hub.begin(0, sync(1), at(0));
         hub.begin(1, sync(2), at(0));
         // Each process has done half of a sync at 1 s. Then 1 begins in the place of 0.
-        hub.forget(0, 0, at(1000));
+        hub.forget(0, of(0), at(1000));
         assert_eq!(ends(&mut hub), [(2000, 2), (2500, 1)]);
+    }
+
+    #[test]
+    fn a_set_takes_its_own_syncs_and_knows_when_the_next_of_another_ends() {
+        let mut hub = hub(2, 1.0);
+        let mut other = sync(5);
+        other.of.set = ApplicationId(1);
+        hub.begin(0, sync(0), at(0));
+        let alone = hub.next_end().expect("there is work");
+        assert_eq!(
+            alone,
+            NextSyncEnd {
+                at: at(1000),
+                set: SET
+            }
+        );
+        assert!(hub.announce(Some(alone)));
+        hub.begin(1, other, at(0));
+        let both = hub.next_end().expect("there is work");
+        assert_eq!(
+            both,
+            NextSyncEnd {
+                at: at(2000),
+                set: SET
+            }
+        );
+        assert!(hub.announce(Some(both)));
+        assert!(!hub.announce(Some(both)), "it knows");
+        hub.end_due(at(1000));
+        assert_eq!(hub.sets_with_ended(), BTreeSet::new(), "it is too early");
+        hub.end_due(at(2000));
+        assert_eq!(hub.sets_with_ended(), [SET, ApplicationId(1)].into());
+        assert_eq!(hub.take_ended(ApplicationId(1)), [other]);
+        assert!(hub.has_work_of(SET) && !hub.has_work_of(ApplicationId(1)));
     }
 
     #[test]

@@ -16,6 +16,7 @@
 use std::sync::Arc;
 
 use super::ArgoCdProposal;
+use super::controller::{SET_CONTROLLER, SET_WORKERS};
 use super::proposal::edited_strategy;
 use crate::control_plane::{
     ApiClient, Change, Controller, ControllerInput, Plane, Runtime, StatusLog, Traits,
@@ -63,7 +64,8 @@ impl<'s> ProposalController<'s> {
             wanted: NEW,
             applications: objects,
         };
-        let client = ApiClient::new(run.control_loop, &run.streams, "API requests");
+        let client =
+            ApiClient::new(run.control_loop, &run.streams, "API requests").of_hub(&run.hub);
         Self {
             strategy,
             steps: strategy.strategy.clone(),
@@ -72,7 +74,7 @@ impl<'s> ProposalController<'s> {
             view,
             clusters,
             client,
-            runtime: Runtime::new(1),
+            runtime: Runtime::of_controller(0, run.hub.workers(SET_CONTROLLER, SET_WORKERS)),
         }
     }
 

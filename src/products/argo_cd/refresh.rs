@@ -35,7 +35,8 @@ pub(super) struct WebhookHandler {
 impl WebhookHandler {
     pub(super) fn new(run: &Run<'_>) -> Self {
         Self {
-            client: ApiClient::new(run.control_loop, &run.streams, "webhook handler"),
+            client: ApiClient::new(run.control_loop, &run.streams, "webhook handler")
+                .of_hub(&run.hub),
             watch_delay: run.control_loop.watch_delay,
         }
     }

@@ -17,6 +17,9 @@
 //! is therefore reported as crashed most of the time and as starting now and then. A pass that sees all of them
 //! starting may start more instances, so such a run does not end before the horizon.
 //!
+//! All deployments of a run share the updater, its clock ([`super::updater_clock`]) and its threads. The request of a
+//! deployment occupies one of these threads here, while the product handles it in a process of its own.
+//!
 //! Reports do not start passes: passes run at the updater's period, the first one period after the request. The
 //! request itself starts the first instances and is the first row in the list of passes. Users' actions are drawn from
 //! the experiment's models and take effect in the next pass.
@@ -39,9 +42,12 @@
 //! (their retries follow the experiment's `node`), changes of the number of instances, and a second deployment of the
 //! new version during the first one (its instances would start in the same clusters and transfer nothing).
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use super::CloudFoundryDeployment;
+use super::updater_clock::{PassStart, UpdaterClock};
 use crate::control_plane::{
     ApiClient, Controller, ControllerInput, Plane, Runtime, StatusLog, TargetStates, Traits,
 };
@@ -63,6 +69,13 @@ const QUERIES_OF_A_PASS: usize = 10;
 /// Number of queries for one write: a transaction on the process and its quotas, and the notification of Diego. Guess.
 const QUERIES_OF_A_WRITE: usize = 4;
 
+/// Number of threads of the updater, for all deployments. Source: `WorkPool.new` in
+/// `lib/cloud_controller/deployment_updater/dispatcher.rb` of cloudfoundry/cloud_controller_ng.
+const UPDATER_WORKERS: usize = 50;
+
+/// The name of the updater at the hub.
+const UPDATER: &str = "deployment updater";
+
 /// The entity name of the user's random streams.
 const USER: &str = "cloud foundry user";
 
@@ -73,8 +86,12 @@ pub(super) struct CloudFoundryController<'s> {
     world: &'s WorldSpec,
     streams: Streams,
     client: ApiClient,
-    /// The updater, which runs one pass at a time on one clock.
+    /// The updater, which runs one pass of the app at a time.
     runtime: Runtime<(), ()>,
+    /// The clock of the updater, for all apps.
+    clock: Rc<RefCell<UpdaterClock>>,
+    /// The time of the next pass.
+    due: SimTime,
     view: AppView,
     /// The app's process before all deployments.
     oldest: TargetId,
@@ -105,8 +122,12 @@ impl<'s> CloudFoundryController<'s> {
             deployment,
             world,
             streams: run.streams,
-            client: ApiClient::new(run.control_loop, &run.streams, "API requests").drawing_sums(),
-            runtime: Runtime::new(1),
+            client: ApiClient::new(run.control_loop, &run.streams, "API requests")
+                .of_hub(&run.hub)
+                .drawing_sums(),
+            runtime: Runtime::of_controller(0, run.hub.workers(UPDATER, UPDATER_WORKERS)),
+            clock: run.hub.part(UPDATER, (), UpdaterClock::default()),
+            due: SimTime::ZERO,
             oldest: view.processes[0].id,
             view,
             new: None,
@@ -161,10 +182,17 @@ impl<'s> CloudFoundryController<'s> {
         self.start(new, instances, at, plane);
         self.count_instances();
         if self.view.active().is_some() {
-            self.runtime
-                .add_at((), self.scheduler.next_pass(now), plane);
+            let begun = self.clock.borrow().begun();
+            self.scheduler.set_last_pass(begun);
+            self.await_pass(self.scheduler.next_pass(now), plane);
         }
         self.runtime.end_pass((), at, 1, false, plane);
+    }
+
+    /// Schedules the app's next pass.
+    fn await_pass(&mut self, due: SimTime, plane: &mut Plane<'_>) {
+        self.due = due;
+        self.runtime.add_at((), due, plane);
     }
 
     /// Scales the new process to `instances`: the clusters of the additional instances are instructed.
@@ -381,7 +409,17 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
+    /// Runs the app's part of a pass of the updater, unless the updater is still busy with other apps.
     fn tick(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        let start = self.clock.borrow_mut().join(self.due, now);
+        let begun = match start {
+            PassStart::In(begun) => begun,
+            PassStart::NotBefore(at) => {
+                self.await_pass(at, plane);
+                self.runtime.done(());
+                return;
+            }
+        };
         self.look(plane.targets);
         self.continued.clear();
         self.user_acts(now);
@@ -407,9 +445,12 @@ impl<'s> CloudFoundryController<'s> {
         }
         self.view.store(&pass);
         self.count_instances();
+        self.clock.borrow_mut().ends_at(end);
+        self.scheduler.set_last_pass(begun);
+        let next = self.scheduler.next_pass(now);
         let user = self.user_wakes(now, plane);
-        if let Some(wake_at) = pass.wake_at.or(user) {
-            self.runtime.add_at((), wake_at, plane);
+        if let Some(wake_at) = pass.wake_at.map(|_| next).or(user) {
+            self.await_pass(wake_at, plane);
         }
         self.idle = !has_moved && pass.actions.is_empty() && user.is_none() && self.ends.is_empty();
         // The deployment's status is FINALIZED.

@@ -4,6 +4,7 @@ mod adapter;
 mod agent;
 mod config;
 mod explain;
+mod updater_clock;
 
 use std::sync::Arc;
 

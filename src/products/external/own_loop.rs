@@ -65,8 +65,8 @@ pub(super) struct OwnLoopController<'r> {
 impl<'r> OwnLoopController<'r> {
     pub(super) fn new(strategy: &'r ExternalStrategy, run: Run<'r>) -> Self {
         Self {
-            session: Session::start(strategy, run),
             horizon: run.horizon.as_nanos(),
+            session: Session::start(strategy, run),
             strategy,
             at: 0,
             quiet_until: 0,
@@ -314,7 +314,7 @@ impl Controller for OwnLoopController<'_> {
 
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
         match input {
-            ControllerInput::Released | ControllerInput::Shown => {}
+            ControllerInput::Released | ControllerInput::Shown | ControllerInput::HubTurn => {}
             ControllerInput::Report(report) => {
                 self.session.tell(report, now);
                 if !self.session.sees {

@@ -1,10 +1,10 @@
 //! KubeFleet's staged update runs: what they observe, and how their decisions reach the clusters.
 //!
 //! Every cluster of the fleet is a member cluster with a binding of one placement. One or more runs update the
-//! clusters. All runs of a hub share one worker, so their passes run one after the other (kubefleet-dev/kubefleet at
-//! e160c1cd, `pkg/controllers/updaterun/controller.go`). Two runs of one placement write the same bindings: if one run
-//! changes a cluster that the other run is updating, the other run fails. [`super::members`] describes the content of
-//! a binding.
+//! clusters. All runs of a hub share one worker, also those of other applications, so their passes run one after the
+//! other (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/updaterun/controller.go`). Two runs of one placement
+//! write the same bindings: if one run changes a cluster that the other run is updating, the other run fails.
+//! [`super::members`] describes the content of a binding.
 //!
 //! A cluster that its placement no longer picks has an unscheduled binding, which the delete stage of a run removes.
 //! Its member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what
@@ -33,6 +33,13 @@ use crate::rollout::kubefleet::{
 use crate::rollout::{Hold, Revision, TargetId};
 use crate::units::{SimTime, counted};
 use crate::world::NEW;
+
+/// Number of workers of the controller of update runs, for all runs of a hub: the default of controller-runtime, which
+/// `SetupWithManager` in `pkg/controllers/updaterun/controller.go` does not change.
+const WORKERS: usize = 1;
+
+/// The name of the controller at the hub.
+const NAME: &str = "update run controller";
 
 /// A person's action on a run. The number is the run's index.
 #[derive(Clone, Debug)]
@@ -79,18 +86,23 @@ impl<'s> StagedController<'s> {
         let mut runs = Vec::new();
         for run in &updates.runs {
             let clusters = clusters.clone();
-            runs.push(StagedRun::new(strategy, run.clone(), clusters, rollout));
+            runs.push(StagedRun::new(
+                strategy,
+                run.clone(),
+                clusters,
+                rollout.clone(),
+            ));
         }
         Self {
             strategy,
             runs,
-            runtime: Runtime::new(1),
-            limiter: RateLimiter::controller_default(),
+            runtime: Runtime::of_controller(0, rollout.hub.workers(NAME, WORKERS)),
+            limiter: RateLimiter::controller_default(&rollout.hub, NAME),
             bindings,
             generator: WorkGenerator::new(&rollout, true),
             is_dirty: false,
-            rollout,
             too_large: strategy.object_limit(rollout.fleet),
+            rollout,
             clusters,
         }
     }
@@ -104,7 +116,8 @@ impl<'s> StagedController<'s> {
             snapshot,
             states: Vec::new(),
         };
-        let mut run = StagedRun::new(self.strategy, run, self.clusters.clone(), self.rollout);
+        let rollout = self.rollout.clone();
+        let mut run = StagedRun::new(self.strategy, run, self.clusters.clone(), rollout);
         run.view.resource_snapshots.push(snapshot);
         run.set_state(RunState::Run);
         self.runtime.add(self.runs.len());

@@ -12,7 +12,9 @@
 //! clusters, and readers check every 100 ms whether it is filled. Left out: the second status of a changed Work, which
 //! can invalidate a pass's read; all other caches, which a manager fills before its controllers start; writes that
 //! exhaust their retries (they count as written here; the product queues them again); and the wait of a binding that
-//! is picked again for the `RolloutStarted` of its new generation.
+//! is picked again for the `RolloutStarted` of its new generation. The generator's workers, its requeues and the limit
+//! of the client are shared by all placements of a run; left out is that the first placement fills the cache of member
+//! clusters for the others.
 
 use std::collections::BTreeSet;
 
@@ -23,9 +25,13 @@ use crate::rollout::kubefleet::{Binding, Bindings, WorkState};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ApplyFailure, NEW, NOTHING, Report, TargetId, WorldSpec};
 
-/// Number of workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both
-/// 100 by default. Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
+/// Number of workers of the generator, for all placements: a tenth of the largest fleet times a tenth of the concurrent
+/// placements, both 100 by default. Source: `cmd/hubagent/workload/setup.go` and
+/// `cmd/hubagent/options/placementmgmt.go`.
 const WORKERS: usize = 100;
+
+/// The name of the generator at the hub, and of the hub agent's client.
+const NAME: &str = "work generator";
 
 /// The kinds of objects with separate rate limits in the hub agent's client.
 pub(super) const BINDINGS: usize = 0;
@@ -173,10 +179,10 @@ impl WorkGenerator {
     pub(super) fn new(run: &Run<'_>, reads_cache: bool) -> Self {
         let world = run.fleet.world;
         let bindings = bindings_before_release(world);
-        let mut runtime = Runtime::of_controller(1, WORKERS);
+        let mut runtime = Runtime::of_controller(1, run.hub.workers(NAME, WORKERS));
         runtime.start();
         Self {
-            client: ApiClient::new(run.control_loop, &run.streams, "work generator"),
+            client: ApiClient::new(run.control_loop, &run.streams, NAME).of_hub(&run.hub),
             watch_delay: run.control_loop.watch_delay,
             visible_after: if reads_cache {
                 run.control_loop.watch_delay
@@ -184,7 +190,7 @@ impl WorkGenerator {
                 SimDuration::ZERO
             },
             runtime,
-            limiter: RateLimiter::controller_default(),
+            limiter: RateLimiter::controller_default(&run.hub, NAME),
             is_placement_deleted: false,
             is_registered: world
                 .clusters

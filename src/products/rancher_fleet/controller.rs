@@ -1,4 +1,4 @@
-//! Rancher Fleet's controllers with one bundle: what they observe, and how their decisions reach the clusters.
+//! Rancher Fleet's controllers, as one bundle sees them: what they observe, and how their decisions reach the clusters.
 //!
 //! Every cluster of the fleet is a target of one bundle. A report of a cluster's agent becomes the status of its
 //! `BundleDeployment`. A changed status or a created deployment starts a pass; the promotion itself does not
@@ -27,7 +27,11 @@
 //!
 //! Schedules open and close windows. Outside these windows agents do nothing (`controller/windows.rs`).
 //!
-//! Left out: the time that Kubernetes takes to delete the other objects of a namespace; Fleet's GitRepo controller.
+//! All bundles of a run share the workers of both controllers and the limits of their clients. A worker handles one
+//! bundle at a time, and no two workers handle the same bundle.
+//!
+//! Left out: the time that Kubernetes takes to delete the other objects of a namespace; Fleet's GitRepo controller; the
+//! 50 workers of the cluster controller, because people change clusters only in runs with one application.
 
 mod windows;
 mod writes;
@@ -54,9 +58,17 @@ use crate::world::{NEW, OLD, ReleaseKind, Report, TargetId, WorldSpec};
 use windows::ScheduleWindows;
 use writes::PassWrites;
 
+/// Number of workers of the bundle controller, for all bundles. Source: `BUNDLE_RECONCILER_WORKERS` in the Helm chart's
+/// `values.yaml`.
+const BUNDLE_WORKERS: usize = 50;
+
 /// Number of workers of the second controller. Source: `BUNDLEDEPLOYMENT_RECONCILER_WORKERS` in the Helm chart's
 /// `values.yaml`.
 const DISPLAY_WORKERS: usize = 50;
+
+/// The names of the two controllers at the hub, whose workers all bundles share.
+const BUNDLE_CONTROLLER: &str = "bundle controller";
+const DISPLAY_CONTROLLER: &str = "bundledeployment controller";
 
 /// The name of the bundle and the GitRepo in the recorded statuses.
 const NAME: &str = "app";
@@ -190,11 +202,12 @@ impl<'s> FleetController<'s> {
             labelled.push(deployment.and_then(|deployment| deployment.staged));
             displays.push(deployment.map(Display::of));
         }
+        let bundle_workers = run.hub.workers(BUNDLE_CONTROLLER, BUNDLE_WORKERS);
         Self {
             scheduler,
             unseen: UnseenWrites::new(run.control_loop.watch_delay),
-            runtime: Runtime::new(1),
-            retries: RateLimiter::controller_default(),
+            runtime: Runtime::of_controller(0, bundle_workers),
+            retries: RateLimiter::controller_default(&run.hub, BUNDLE_CONTROLLER),
             client: client(&run, "API requests"),
             watch_delay: run.control_loop.watch_delay,
             rolls_back: strategy.helm.atomic,
@@ -215,7 +228,7 @@ impl<'s> FleetController<'s> {
             is_new,
             was_stopped: strategy.paused,
             display_client: client(&run, "status.display"),
-            display_workers: WorkerPool::new(DISPLAY_WORKERS),
+            display_workers: WorkerPool::of_hub(&run.hub, DISPLAY_CONTROLLER, DISPLAY_WORKERS),
             displays,
             cluster_client: client(&run, "cluster controller"),
             leaving: BTreeMap::new(),
@@ -434,7 +447,8 @@ fn views_before_release(world: &WorldSpec, windows: &ScheduleWindows) -> Vec<Clu
 
 /// Creates the client of one of Fleet's controllers. `name` identifies its requests in the random streams.
 fn client(run: &Run<'_>, name: &'static str) -> ApiClient {
-    ApiClient::new(run.control_loop, &run.streams, name).drawing_sums()
+    let own = ApiClient::new(run.control_loop, &run.streams, name);
+    own.of_hub(&run.hub).drawing_sums()
 }
 
 impl Controller for FleetController<'_> {

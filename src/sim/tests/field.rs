@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::recording::{News, Recording};
 use crate::control_plane::{
-    Change, ControlLoop, ControlPlane, ControllerInput, RolloutTargets, TargetStates,
+    Change, ControlLoop, ControlPlane, ControllerInput, RolloutTargets, SharedHub, TargetStates,
 };
 use crate::engine::{EventQueue, Streams};
 use crate::products::Run;
@@ -194,6 +194,7 @@ impl<'r, A: Agent> Field<'r, A> {
             control_loop: timing,
             horizon: until,
             streams,
+            hub: SharedHub::of_run(),
         };
         let controller = scenario.strategy().controller(run);
         let mut control = ControlPlane::new(

@@ -12,6 +12,7 @@ mod agreement;
 mod argo_cd_agent;
 mod field;
 mod fleet_agent;
+mod hub;
 mod kubefleet_agent;
 mod recording;
 mod windows;

@@ -133,6 +133,8 @@ pub enum DriverEvent {
     Pause(TargetId, bool),
     /// The controller's cache shows a person's change, which is identified by its number in the list of changes.
     PersonActs(u32),
+    /// The application gets a part of the control plane that another application had.
+    HubTurn,
 }
 
 impl DriverEvent {
@@ -146,6 +148,7 @@ impl DriverEvent {
             Self::Withdraw(_) => "deletions by the controller",
             Self::Pause(..) => "pauses of a deployment",
             Self::PersonActs(_) => "acts of people",
+            Self::HubTurn => "turns of an application at the hub",
         }
     }
 }

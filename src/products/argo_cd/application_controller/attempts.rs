@@ -4,7 +4,7 @@
 
 use super::{ApplicationController, ApplicationStep, Attempt, OF_ALL, StatusPatch};
 use crate::control_plane::Plane;
-use crate::products::argo_cd::hub_cpu::{ComputedSync, HubCpu};
+use crate::products::argo_cd::hub_cpu::{ComputedSync, SyncedApplication};
 use crate::rollout::argo_cd::{OperationPhase, OperationState};
 use crate::units::SimTime;
 use crate::world::{ApplyFailure, NEW, TargetId};
@@ -19,7 +19,7 @@ impl ApplicationController {
             return;
         }
         self.applications[application].attempt = Some(Attempt::Requesting);
-        if self.hub.is_some() {
+        if self.cores.is_some() {
             self.begin_on_hub(application, now, plane);
             return;
         }
@@ -47,33 +47,75 @@ impl ApplicationController {
     fn begin_on_hub(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         let shard = self.applications[application].shard;
         let sent = self.shards[shard].send_requests(now);
-        if let Some(hub) = &mut self.hub {
-            hub.begin(shard, ComputedSync { application, sent }, now);
+        let of = self.synced(application);
+        if let Some(cores) = &self.cores {
+            cores
+                .borrow_mut()
+                .begin(shard, ComputedSync { of, sent }, now);
         }
         self.schedule_hub(plane);
     }
 
-    /// Schedules the end of the next computation on the shared cores.
+    /// Returns how the shared cores know an application of this set.
+    pub(super) const fn synced(&self, application: usize) -> SyncedApplication {
+        SyncedApplication {
+            set: self.set,
+            index: application,
+        }
+    }
+
+    /// Schedules the end of the next computation on the shared cores. If it is one of another set, that set does.
     pub(super) fn schedule_hub(&mut self, plane: &mut Plane<'_>) {
         if let Some(number) = self.hub_timer.take() {
             self.agenda.cancel(number, plane);
         }
-        if let Some(at) = self.hub.as_ref().and_then(HubCpu::next_end) {
+        let Some(cores) = &self.cores else { return };
+        let mut cores = cores.borrow_mut();
+        let next = cores.next_end();
+        let is_new = cores.announce(next);
+        let Some(next) = next else { return };
+        if next.set == self.set {
             let step = (OF_ALL, ApplicationStep::Computed);
-            self.hub_timer = Some(self.agenda.add(at, step, plane));
+            self.hub_timer = Some(self.agenda.add(next.at, step, plane));
+        } else if is_new {
+            plane.wake(next.set);
         }
     }
 
     /// Handles the end of computations on the shared cores.
     pub(super) fn computed(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.hub_timer = None;
-        let ended = match &mut self.hub {
-            Some(hub) => hub.take_ended(now),
+        if let Some(cores) = &self.cores {
+            cores.borrow_mut().end_due(now);
+            let sets = cores.borrow().sets_with_ended();
+            for set in sets.into_iter().filter(|set| *set != self.set) {
+                plane.wake(set);
+            }
+        }
+        self.schedule_hub(plane);
+        self.take_computed(now, plane);
+    }
+
+    /// Continues the attempts of this set that the shared cores have computed.
+    fn take_computed(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        let ended = match &self.cores {
+            Some(cores) => cores.borrow_mut().take_ended(self.set),
             None => Vec::new(),
         };
-        self.schedule_hub(plane);
-        for ComputedSync { application, sent } in ended {
-            self.requests_end(application, sent, now, plane);
+        for ComputedSync { of, sent } in ended {
+            self.requests_end(of.index, sent, now, plane);
+        }
+    }
+
+    /// Takes what other sets have left to this one: slots for applies, computed syncs, and the timer of the shared
+    /// cores.
+    pub(in super::super) fn take_turn(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        for shard in 0..self.shards.len() {
+            self.begin_applies(shard, now, plane);
+        }
+        if self.cores.is_some() {
+            self.schedule_hub(plane);
+            self.take_computed(now, plane);
         }
     }
 
@@ -101,9 +143,23 @@ impl ApplicationController {
                 (application, ApplicationStep::AttemptEnds),
                 plane,
             );
-        } else if self.shard(application).apply(application) {
-            self.apply(application, now, plane);
+        } else {
+            self.shard(application).applying.wait(application);
+            self.begin_applies(self.applications[application].shard, now, plane);
         }
+    }
+
+    /// Lets the waiting attempts of a shard apply that get a slot.
+    fn begin_applies(&mut self, shard: usize, now: SimTime, plane: &mut Plane<'_>) {
+        while let Some(next) = self.shards[shard].applying.next(plane) {
+            self.apply(next, now, plane);
+        }
+    }
+
+    /// Frees the slot of an apply for the next attempt.
+    fn free_slot(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        self.shard(application).applying.release();
+        self.begin_applies(self.applications[application].shard, now, plane);
     }
 
     /// Applies the revision on the cluster, unless the cluster was cut off after the attempt began.
@@ -121,9 +177,7 @@ impl ApplicationController {
             return;
         }
         self.attempt_fails(application, now, plane);
-        if let Some(next) = self.shard(application).applied() {
-            self.apply(next, now, plane);
-        }
+        self.free_slot(application, now, plane);
     }
 
     pub(super) fn attempt_ends(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
@@ -146,14 +200,9 @@ impl ApplicationController {
         now: SimTime,
         plane: &mut Plane<'_>,
     ) {
-        self.shard(application).operations.taken -= 1;
-        let next = if attempt == Attempt::Applying {
-            self.shard(application).applied()
-        } else {
-            None
-        };
-        if let Some(next) = next {
-            self.apply(next, now, plane);
+        self.shard(application).operations.release();
+        if attempt == Attempt::Applying {
+            self.free_slot(application, now, plane);
         }
     }
 

@@ -126,11 +126,16 @@ impl ApplicationController {
                 return false;
             }
         }
+        if let Some(cores) = &self.cores
+            && cores.borrow().has_work_of(self.set)
+        {
+            return false;
+        }
         let mut waiting = self
             .shards
             .iter()
-            .flat_map(|shard| &shard.operations.waiting);
-        waiting.all(|&application| self.fails_without_end(application, targets))
+            .flat_map(|shard| shard.operations.waiting());
+        waiting.all(|application| self.fails_without_end(application, targets))
     }
 
     /// Returns whether the operation of an application has failed and is repeated without a limit, while its cluster
@@ -231,8 +236,7 @@ impl ApplicationController {
             |(of, step)| *of == application && matches!(step, ApplicationStep::Again),
             plane,
         );
-        let waiting = &mut self.shard(application).operations.waiting;
-        waiting.retain(|other| *other != application);
+        self.shard(application).operations.forget(application);
         let tracked = &mut self.applications[application];
         tracked.failure = Some(TIMED_OUT);
         self.with_messages.insert(application);

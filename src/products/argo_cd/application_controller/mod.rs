@@ -44,13 +44,15 @@ mod deletion;
 mod failed_syncs;
 mod windows;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::hub_cpu::HubCpu;
 use super::refresh::{WebhookHandler, first_refresh};
 use super::settings::ApplicationControllerSettings;
-use super::shard::{Shard, shard_of};
+use super::shard::{Destinations, Shard};
 use super::sync_windows::{RunWindows, StatusStart};
 use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::control_plane::{Agenda, ApiClient, Plane, Runtime};
@@ -62,7 +64,7 @@ use crate::rollout::argo_cd::{
 };
 use crate::rollout::{Revision, TargetId, TargetSet};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{NEW, NOTHING, OLD, Report};
+use crate::world::{ApplicationId, NEW, NOTHING, OLD, Report};
 use deletion::FinalizerState;
 use windows::WindowWait;
 
@@ -181,11 +183,12 @@ impl TrackedApplication {
 fn tracked_before_release(strategy: &ArgoCdStrategy, run: &Run<'_>) -> Vec<TrackedApplication> {
     let settings = &strategy.application_controller;
     let world = run.fleet.world;
+    let destinations = Destinations::of_hub(&run.hub, run.streams);
     let mut tracked = Vec::new();
     for (index, cluster) in world.clusters.iter().enumerate() {
         let applied = world.installed(0, index).filter(|_| cluster.registered);
         tracked.push(TrackedApplication {
-            shard: shard_of(settings, &run.streams, index, &cluster.name),
+            shard: destinations.borrow_mut().shard(settings, &cluster.name),
             is_skipped: strategy.exceptions.is_skipped(index),
             applied,
             shown: applied,
@@ -290,7 +293,7 @@ impl ApplicationStep {
     }
 }
 
-/// The application controller and the applications of one set.
+/// The application controller and the applications of one set. All sets share its processes.
 pub(super) struct ApplicationController {
     pub(super) release: ArgoCdRelease,
     settings: ApplicationControllerSettings,
@@ -301,10 +304,12 @@ pub(super) struct ApplicationController {
     names: Vec<String>,
     windows: RunWindows,
     streams: Streams,
+    /// The set of the applications, as the application of the run that it is.
+    set: ApplicationId,
     shards: Vec<Shard>,
     /// The cores that the shards share. `None`: they are no limit.
-    hub: Option<HubCpu>,
-    /// The timer of the next computation that ends on the shared cores.
+    cores: Option<Rc<RefCell<HubCpu>>>,
+    /// The timer of the next computation that ends on the shared cores, if it is one of this set.
     hub_timer: Option<u32>,
     agenda: Agenda<(usize, ApplicationStep)>,
     client: ApiClient,
@@ -348,6 +353,12 @@ impl ApplicationController {
                 names.push(cluster.name.clone());
             }
         }
+        let mut shards = Vec::new();
+        for number in 0..settings.shards {
+            shards.push(Shard::new(number, settings, &run.streams, &run.hub));
+        }
+        let cores =
+            HubCpu::new(&settings).map(|cores| run.hub.part("shared cores", settings, cores));
         let webhook = strategy.has_webhook.then(|| WebhookHandler::new(run));
         Self {
             release,
@@ -359,8 +370,9 @@ impl ApplicationController {
             names,
             windows,
             streams: run.streams,
-            shards: vec![Shard::new(settings, &run.streams); settings.shards as usize],
-            hub: HubCpu::new(&settings),
+            set: run.hub.application(),
+            shards,
+            cores,
             hub_timer: None,
             agenda: Agenda::of_controller(1),
             client: ApiClient::without_limit(
@@ -401,11 +413,14 @@ impl ApplicationController {
         let attempt = tracked.attempt.take();
         self.agenda.cancel_if(|(of, _)| *of == application, plane);
         let operations = &mut self.shard(application).operations;
-        operations.waiting.retain(|waiting| *waiting != application);
-        operations.taken -= u32::from(attempt.is_some_and(|attempt| attempt != Attempt::Hook));
+        operations.forget(application);
+        if attempt.is_some_and(|attempt| attempt != Attempt::Hook) {
+            operations.release();
+        }
         let shard = self.applications[application].shard;
-        if let Some(hub) = &mut self.hub {
-            hub.forget(shard, application, plane.now());
+        let gone = self.synced(application);
+        if let Some(cores) = &self.cores {
+            cores.borrow_mut().forget(shard, gone, plane.now());
             self.schedule_hub(plane);
         }
     }
@@ -498,7 +513,7 @@ impl ApplicationController {
     /// Assigns waiting operations to free processors.
     pub(super) fn begin_attempts(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         for shard in 0..self.shards.len() {
-            while let Some(application) = self.shards[shard].operations.next() {
+            while let Some(application) = self.shards[shard].operations.next(plane) {
                 let tracked = &self.applications[application];
                 let is_blocked = tracked.window_wait == Some(WindowWait::Operation);
                 if tracked.failed > 0 || is_blocked {
@@ -545,8 +560,7 @@ impl ApplicationController {
                 self.compare(application, now, plane);
             }
             ApplicationStep::Unblocked => {
-                let operations = &mut self.shard(application).operations;
-                operations.waiting.push_back(application);
+                self.shard(application).operations.wait(application);
             }
             // A request for an operation is ignored while an operation runs.
             ApplicationStep::Requested if self.applications[application].operation.is_none() => {
@@ -561,10 +575,7 @@ impl ApplicationController {
             ApplicationStep::TimesOut(begun) => self.times_out(application, begun, now, plane),
             ApplicationStep::Again => {
                 self.compare(application, now, plane);
-                self.shard(application)
-                    .operations
-                    .waiting
-                    .push_back(application);
+                self.shard(application).operations.wait(application);
             }
             ApplicationStep::Compared => {
                 let is_automatic = live(view, application).spec.auto_sync == AutoSync::Enabled;
@@ -593,10 +604,7 @@ impl ApplicationController {
     fn wait(&mut self, application: usize, operation: Option<Operation>) {
         if operation.is_some() {
             self.applications[application].operation = operation;
-            self.shard(application)
-                .operations
-                .waiting
-                .push_back(application);
+            self.shard(application).operations.wait(application);
         }
     }
 

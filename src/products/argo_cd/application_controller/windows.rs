@@ -57,7 +57,7 @@ impl ApplicationController {
         }
         tracked.window_wait = Some(WindowWait::Operation);
         self.shows_block(application, now, plane);
-        self.shard(application).operations.taken -= 1;
+        self.shard(application).operations.release();
         if let Some(at) = self.windows.next_look(application, now, LOOK) {
             self.agenda
                 .add(at, (application, ApplicationStep::Unblocked), plane);

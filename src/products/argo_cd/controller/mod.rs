@@ -25,6 +25,9 @@
 //! Argo CD cannot pause clusters, so `paused` has no effect here. A cluster without an agent (`registered: false`) is
 //! a destination that Argo CD does not know: its application is invalid, is never written, and keeps its step open.
 //!
+//! All sets of a run share the workers of the ApplicationSet controller, the limit of its client, and the processes of
+//! the application controller.
+//!
 //! Left out: the conditions of an invalid set (`ErrorOccurred`), and `ResourcesUpToDate` after the list of resources,
 //! which are further writes.
 //!
@@ -56,6 +59,13 @@ use crate::units::{SimDuration, SimTime, counted};
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, TargetId};
 use deletion::SetDeletion;
 use pass::{SetClient, WritingPass};
+
+/// Number of workers of the ApplicationSet controller, for all sets. Source: `--concurrent-reconciliations` in
+/// `cmd/argocd-applicationset-controller/commands/applicationset_controller.go` of argoproj/argo-cd.
+pub(super) const SET_WORKERS: usize = 10;
+
+/// The name of the ApplicationSet controller at the hub.
+pub(super) const SET_CONTROLLER: &str = "ApplicationSet controller";
 
 /// The name of the set in the recorded statuses.
 const NAME: &str = "app";
@@ -188,7 +198,7 @@ impl<'r> ArgoCdController<'r> {
             scheduler,
             strategy,
             view: View {
-                queue: Runtime::new(1),
+                queue: Runtime::of_controller(0, run.hub.workers(SET_CONTROLLER, SET_WORKERS)),
                 set: view,
                 changed: TargetSet::new(clusters.len()),
             },
@@ -197,10 +207,11 @@ impl<'r> ArgoCdController<'r> {
             wanted: NEW,
             application_controller,
             client: SetClient {
-                api: ApiClient::new(run.control_loop, &run.streams, "API requests"),
+                api: ApiClient::new(run.control_loop, &run.streams, "API requests")
+                    .of_hub(&run.hub),
                 written: None,
             },
-            limiter: RateLimiter::controller_default(),
+            limiter: RateLimiter::controller_default(&run.hub, SET_CONTROLLER),
             watch_delay: run.control_loop.watch_delay,
             width: strategy.concurrent_updates as usize,
             writing: None,
@@ -419,6 +430,7 @@ impl Controller for ArgoCdController<'_> {
                     .report(report, now, &mut self.view, plane);
             }
             ControllerInput::Person(change) => self.person(change),
+            ControllerInput::HubTurn => self.application_controller.take_turn(now, plane),
             ControllerInput::Timer(number) => {
                 match self.view.queue.due(number, plane) {
                     Some(SetStep::Seen) => self.view.queue.add(()),

@@ -6,7 +6,7 @@
 //! them in groups, one group after the other, with all writes of a group in parallel (`errgroup`): the apply strategy;
 //! the status of bindings that are held back; the status of bindings that are up to date, changed or not; the spec of
 //! bindings that it updates; and the status of those bindings. A pass therefore takes the time of a few requests,
-//! unless the hub agent's client is rate limited.
+//! unless the hub agent's client is rate limited. All placements share the workers of the controller and that limit.
 //!
 //! Each write carries the version that was listed. If the work generator has written the binding since then, the write
 //! is rejected, and the pass ends with an error before the next group. The pass cancels those writes of the group that
@@ -37,6 +37,14 @@ use crate::rollout::{Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterSpec, NEW, OLD, ReleaseKind};
 use pass::RolloutPass;
+
+/// Number of workers of the rollout controller, for all placements: a thirtieth of the largest fleet, rounded up, times
+/// a tenth of the concurrent placements, both 100 by default. Source: `cmd/hubagent/workload/setup.go` and
+/// `cmd/hubagent/options/placementmgmt.go`.
+const WORKERS: usize = 40;
+
+/// The name of the controller at the hub.
+const NAME: &str = "rollout controller";
 
 /// Timed steps of the rollout controller.
 #[derive(Clone, Copy, Debug)]
@@ -111,8 +119,8 @@ impl<'r> RollingController<'r> {
             ),
             view,
             bugs: *upstream_bugs,
-            runtime: Runtime::new(1),
-            limiter: RateLimiter::controller_default(),
+            runtime: Runtime::of_controller(0, run.hub.workers(NAME, WORKERS)),
+            limiter: RateLimiter::controller_default(&run.hub, NAME),
             // A pass lists the bindings from the API server.
             generator: WorkGenerator::new(&run, false),
             pass: None,

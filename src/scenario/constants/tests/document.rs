@@ -56,6 +56,11 @@ const FIXED: &[(&str, &str, &str)] = &[
         "the steps of an application's row, in the product's source",
     ),
     (
+        "products/argo_cd/controller/mod.rs",
+        "SET_WORKERS",
+        "the product's default number of workers",
+    ),
+    (
         "products/argo_cd/controller/deletion.rs",
         "COLLECTOR_REQUESTS_EACH",
         "counted in Kubernetes' source",
@@ -84,6 +89,11 @@ const FIXED: &[(&str, &str, &str)] = &[
         "products/cloud_foundry/adapter.rs",
         "QUERIES_OF_A_WRITE",
         "as above",
+    ),
+    (
+        "products/cloud_foundry/adapter.rs",
+        "UPDATER_WORKERS",
+        "the product's source",
     ),
     (
         "products/external/session.rs",
@@ -126,6 +136,16 @@ const FIXED: &[(&str, &str, &str)] = &[
         "counted in the product's source",
     ),
     (
+        "products/kubefleet/rolling_controller/mod.rs",
+        "WORKERS",
+        "the product's default number of workers",
+    ),
+    (
+        "products/kubefleet/staged_controller.rs",
+        "WORKERS",
+        "the product's default number of workers",
+    ),
+    (
         "products/kubefleet/work_generator.rs",
         "APPROVALS",
         "the number of a kind of object",
@@ -163,6 +183,11 @@ const FIXED: &[(&str, &str, &str)] = &[
     (
         "products/rancher_fleet/controller.rs",
         "DISPLAY_WORKERS",
+        "the product's default number of workers",
+    ),
+    (
+        "products/rancher_fleet/controller.rs",
+        "BUNDLE_WORKERS",
         "the product's default number of workers",
     ),
     (
