@@ -100,10 +100,12 @@ impl Loader {
         } = rollouts?;
         let is_bound = reading.strategies.get(&strategies[0])?.product.is_bound;
         // All applications have the same agents.
-        let platform = PlatformSpec {
-            agent: applications[0].strategy.agent(described),
-            restarts,
-        };
+        let mut agent = applications[0].strategy.agent(described);
+        if applications.len() == 1 {
+            // A single application never waits for a worker.
+            agent.workers = None;
+        }
+        let platform = PlatformSpec { agent, restarts };
         for (application, strategy) in applications.iter_mut().zip(&strategies) {
             let own = &*application.strategy;
             application.changes = self.check(&reading, |checker| {

@@ -32,6 +32,9 @@ const RANGE_STEPS: u32 = 40;
 /// Sections that apply to each strategy separately, because their defaults come from the product.
 const OF_STRATEGY: [&str; 2] = ["agent", "controller"];
 
+/// The setting that is in force only with applications: nothing else waits for an agent's worker.
+const OF_APPLICATIONS: &str = "agent.workers";
+
 /// A setting in force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SettingInForce {
@@ -335,6 +338,10 @@ impl Lines<'_> {
     }
 
     fn unwritten(&mut self, path: &Path, place: &str) {
+        let has_applications = self.tree.get(&Path::of("applications")).is_some();
+        if place == OF_APPLICATIONS && !has_applications {
+            return;
+        }
         let Some(node) = places::unwritten(self.tree, place, path, self.product) else {
             return;
         };
