@@ -45,7 +45,8 @@ def test_experiments_are_run_before_they_are_compared() -> None:
 
 
 def test_one_text_is_a_list_of_one() -> None:
-    experiment = fs.Experiment(small(strategies={"batches": {"batches": {"size": 4}}}))
+    slow, fast = {"batches": {"size": 1}}, {"batches": {"size": 4}}
+    experiment = fs.Experiment(small(strategies={"slow": slow, "batches": fast}))
     assert experiment.plan(limits="peak_pulls < 10", causes=False).best == "batches"
     results = experiment.run(causes=False, replicates=1)
     one = results.plot.egress(variants="batches")

@@ -91,6 +91,9 @@ impl Sim<'_> {
             return Vec::new();
         }
         let mut of_targets = vec![TargetPulls::default(); self.world.targets()];
+        for (of_target, facts) in of_targets.iter_mut().zip(self.world.deployment_facts()) {
+            of_target.received = facts.lazily_received.get();
+        }
         for pull in self.world.pulls() {
             of_targets[pull.target.index()].add(&pull);
         }
@@ -111,7 +114,7 @@ impl Sim<'_> {
         for (at, pulls) in pulls.iter_mut().enumerate() {
             rows.push(ApplicationRow {
                 peak_pulls: pulls.peak(),
-                received_bytes: pulls.received,
+                received_bytes: pulls.received + self.lazily_received(at),
                 ..self.application_row(at, reach)
             });
         }
@@ -145,6 +148,17 @@ impl Sim<'_> {
             row.exposed_targets += u64::from(facts.defective && facts.instructed.is_some());
         }
         row
+    }
+
+    /// Returns the bytes of an application that arrived after their pulls.
+    fn lazily_received(&self, at: usize) -> u64 {
+        let targets = self.targets_of(at);
+        let mut received = 0;
+        let facts = self.world.deployment_facts().skip(targets.start);
+        for facts in facts.take(targets.len()) {
+            received += facts.lazily_received.get();
+        }
+        received
     }
 
     /// Returns the targets of an application by their index in the world.

@@ -6,6 +6,7 @@
 //! seed's world under every product, and `FLEETSIM_SEEDS=<n>` runs n seeds instead of the usual ones, each under one
 //! product.
 
+mod applications;
 mod applies;
 mod causes;
 mod luck;
@@ -125,6 +126,7 @@ fn check(seed: u64, product: Product) -> CheckedRun {
     let record =
         sim::run_observed(&variant, seed, 0, &mut watch).expect("the strategy starts no process");
     check_run(&variant, &record, pulled);
+    check_passes(&record);
     prices::check(&variant.scenario, &record);
     products::check(&Seen {
         scenario: &variant.scenario,
@@ -232,6 +234,10 @@ fn check_run(variant: &Variant, record: &RunRecord, pulled: u64) {
             run.pulls
         );
     }
+}
+
+/// Checks that the passes of a controller do not overlap.
+fn check_passes(record: &RunRecord) {
     for pair in record.passes.windows(2) {
         assert!(
             pair[1].t_s >= pair[0].t_s + pair[0].duration_s - 1e-6,

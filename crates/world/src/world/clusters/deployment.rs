@@ -22,7 +22,7 @@ use crate::world::ids::{ClusterId, NEW, PodId, TargetId};
 use crate::world::meter::{DeploymentPhase, Meter};
 use crate::world::spec::WorldSpec;
 use fleetsim_rollout::Revision;
-use fleetsim_units::{SimDuration, SimTime};
+use fleetsim_units::{Bytes, SimDuration, SimTime};
 
 /// The state of one deployment.
 #[derive(Debug)]
@@ -95,6 +95,8 @@ pub struct DeploymentFacts {
     pub pulls: u64,
     /// Number of these attempts that failed.
     pub failed_pulls: u64,
+    /// Bytes of the deployment's images that arrived after their pulls, because containers read them on demand.
+    pub lazily_received: Bytes,
 }
 
 /// An application on a cluster.

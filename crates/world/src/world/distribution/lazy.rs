@@ -215,7 +215,7 @@ impl<'s> World<'s> {
                     size: lazy.parts(&layer).rest,
                     cap: lazy.background,
                 };
-                self.start_lazy(part, Payload::Background(node, layer.blob), queue);
+                self.start_lazy(part, Payload::Background(node, image, layer.blob), queue);
             }
         }
         let reading = std::mem::replace(
@@ -225,6 +225,20 @@ impl<'s> World<'s> {
         if let ReadProgress::Now(pods) = reading {
             for pod in pods {
                 self.container_started(pod, queue);
+            }
+        }
+    }
+
+    /// Counts bytes of an image that a node received after the pull, for the image's application.
+    pub(crate) fn count_lazily_received(&mut self, node: NodeId, image: ImageRef, bytes: Bytes) {
+        let cluster = &self.clusters[self.nodes[node.index()].cluster.index()];
+        for target in &cluster.deployments {
+            let deployment = &mut self.deployments[target.index()];
+            let application = &self.spec.applications[deployment.application];
+            let mut images = application.workloads.iter().map(|workload| workload.image);
+            if images.any(|own| own == image.index()) {
+                deployment.facts.lazily_received += bytes;
+                return;
             }
         }
     }

@@ -96,8 +96,14 @@ impl World<'_> {
         let Some(node) = transfer.receiver else {
             return;
         };
-        if let Payload::Config(pull) | Payload::Layer(pull, _) = transfer.payload {
-            self.pulls[pull.index()].received += bytes;
+        match transfer.payload {
+            Payload::Config(pull) | Payload::Layer(pull, _) => {
+                self.pulls[pull.index()].received += bytes;
+            }
+            Payload::Reads(node, image) | Payload::Background(node, image, _) => {
+                self.count_lazily_received(node, image, bytes);
+            }
+            Payload::Fill(_) | Payload::Others => {}
         }
         let cluster = &mut self.clusters[self.nodes[node.index()].cluster.index()];
         cluster.download_ends(&mut self.meter);
@@ -126,7 +132,7 @@ impl World<'_> {
             }
             Payload::Fill(fill) => self.fill_ended(fill, queue),
             Payload::Reads(node, image) => self.reads_end(node, image, size, queue),
-            Payload::Background(node, blob) => self.background_ends(node, blob, size),
+            Payload::Background(node, _, blob) => self.background_ends(node, blob, size),
             Payload::Others => {}
         }
     }

@@ -26,8 +26,8 @@ pub(crate) enum Payload {
     Fill(FillId),
     /// Bytes of an image that containers read on demand.
     Reads(NodeId, ImageRef),
-    /// The rest of a mounted blob.
-    Background(NodeId, u16),
+    /// The rest of a mounted blob of an image.
+    Background(NodeId, ImageRef, u16),
     /// Data for a client outside of the fleet.
     Others,
 }
