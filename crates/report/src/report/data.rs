@@ -123,6 +123,9 @@ impl Results {
         tables.registries.retain(|(key, _)| is_kept(&key.variant));
         tables.workloads.retain(|(key, _)| is_kept(&key.variant));
         tables.applications.retain(|(key, _)| is_kept(&key.variant));
+        tables
+            .application_timelines
+            .retain(|(key, _)| is_kept(&key.variant));
         tables.clusters.retain(|(key, _)| is_kept(&key.variant));
         tables.passes.retain(|(key, _)| is_kept(&key.variant));
         tables.statuses.retain(|(key, _)| is_kept(&key.variant));

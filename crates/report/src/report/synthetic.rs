@@ -546,6 +546,7 @@ impl Fleet {
             clusters: table,
             passes,
             statuses: Vec::new(),
+            application_series: Vec::new(),
         }
     }
 }

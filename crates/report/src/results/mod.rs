@@ -15,6 +15,7 @@
 //!   merging.
 
 mod allowed_left;
+mod application_series;
 mod best;
 mod calibration;
 mod causes;
@@ -51,6 +52,10 @@ mod uncertainty;
 mod variants;
 
 pub use allowed_left::AllowedLeft;
+pub use application_series::{
+    ApplicationBin, ApplicationPeak, ApplicationSeries, ApplicationTimeline, LARGEST_APPLICATIONS,
+    OTHER_APPLICATIONS, PeakShare,
+};
 pub use best::{ComparisonRow, contenders};
 pub use calibration::*;
 pub use causes::{

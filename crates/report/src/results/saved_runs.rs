@@ -18,7 +18,7 @@ use super::RunRecord;
 use super::shard::RunId;
 
 /// The beginning of every file: its type, and the version of its entries.
-const MAGIC: &[u8; 16] = b"fleetsim-runs-06";
+const MAGIC: &[u8; 16] = b"fleetsim-runs-07";
 /// The length of a file's header: its type, and a SHA-256.
 pub(super) const HEAD_BYTES: u64 = 16 + 32;
 /// The checksum of an entry.

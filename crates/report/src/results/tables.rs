@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::application_series::{ApplicationTimeline, ApplicationTimelineRow};
 use super::best::{ComparisonRow, comparisons};
 use super::formulas::FormulasAsText;
 use super::measures::RunColumns;
@@ -44,6 +45,8 @@ const WORKLOADS_FILE: &str = "workloads.csv";
 
 /// The table that only experiments with several applications have.
 const APPLICATIONS_FILE: &str = "applications.csv";
+/// The table of applications over time.
+const APPLICATIONS_TIMELINE_FILE: &str = "applications-timeline.csv";
 
 /// Writes one table of a folder.
 pub type TableWriter = fn(&Tables, &mut dyn Write) -> io::Result<()>;
@@ -61,6 +64,9 @@ pub struct Tables {
     pub workloads: Vec<(RunKey, WorkloadRow)>,
     /// `applications.csv`: every application of every run. Empty for a single application.
     pub applications: Vec<(RunKey, ApplicationRow)>,
+    /// `applications-timeline.csv`: the applications of every variant's displayed run over time. Empty for a single
+    /// application.
+    pub application_timelines: Vec<(RunKey, ApplicationTimeline)>,
     /// `summary.csv`: every measure of every variant over its runs.
     pub summary: Vec<SummaryRow>,
     /// `comparison.csv`: which variants may be the best.
@@ -121,6 +127,12 @@ impl Tables {
             tables.timeline.extend(timeline(variant, at));
             let run = &variant.runs[at];
             let key = key(variant, displayed);
+            let applications = ApplicationTimeline::of(variant, at);
+            if !applications.is_empty() {
+                tables
+                    .application_timelines
+                    .push((key.clone(), applications));
+            }
             tables.clusters.extend(keyed(&key, &run.clusters));
             tables.passes.extend(keyed(&key, &run.passes));
             tables.statuses.extend(keyed(&key, &run.statuses));
@@ -129,7 +141,7 @@ impl Tables {
     }
 
     /// The names of the files, and the function that writes each row by row.
-    pub const FILES: [(&'static str, TableWriter); 11] = [
+    pub const FILES: [(&'static str, TableWriter); 12] = [
         ("variants.csv", |tables, out| {
             write_csv(out, "", &tables.variants)
         }),
@@ -145,6 +157,9 @@ impl Tables {
         (APPLICATIONS_FILE, |tables, out| {
             let header = header::<(RunKey, ApplicationRow)>();
             write_csv(out, &header, &tables.applications)
+        }),
+        (APPLICATIONS_TIMELINE_FILE, |tables, out| {
+            write_application_timelines(out, &tables.application_timelines)
         }),
         ("summary.csv", |tables, out| {
             write_csv(out, "", &tables.summary)
@@ -166,16 +181,18 @@ impl Tables {
         }),
     ];
 
-    /// The files of a folder with these tables. `workloads.csv` and `applications.csv` exist only if the experiment has
-    /// several workloads or applications.
+    /// The files of a folder with these tables. `workloads.csv` exists only if the experiment has several workloads,
+    /// and the tables of applications only if it has several of them.
     pub fn written(&self) -> impl Iterator<Item = (&'static str, TableWriter)> {
         let has_workloads = !self.workloads.is_empty();
         let has_applications = !self.applications.is_empty();
+        let has_timelines = !self.application_timelines.is_empty();
         Self::FILES
             .into_iter()
             .filter(move |(name, _)| match *name {
                 WORKLOADS_FILE => has_workloads,
                 APPLICATIONS_FILE => has_applications,
+                APPLICATIONS_TIMELINE_FILE => has_timelines,
                 _ => true,
             })
     }
@@ -211,6 +228,7 @@ impl Tables {
             registries: from_csv(folder, "registries.csv", keyed_row)?,
             workloads: from_csv_if_there(folder, WORKLOADS_FILE, keyed_row)?,
             applications: from_csv_if_there(folder, APPLICATIONS_FILE, keyed_row)?,
+            application_timelines: read_application_timelines(folder)?,
             summary: Self::read_summary(folder)?,
             comparison: from_csv_if_there(folder, "comparison.csv", measure_row)?,
             timeline: from_csv(folder, "timeline.csv", row)?,
@@ -301,6 +319,35 @@ fn write_clusters(out: &mut dyn Write, rows: &[(RunKey, ClusterRow)]) -> io::Res
         (key, columns)
     });
     write_csv(out, &header_of(&(RunKey::default(), first)), columns)
+}
+
+/// Writes the applications of displayed runs over time.
+fn write_application_timelines(
+    out: &mut dyn Write,
+    timelines: &[(RunKey, ApplicationTimeline)],
+) -> io::Result<()> {
+    let rows = timelines
+        .iter()
+        .flat_map(|(key, timeline)| timeline.rows().map(move |row| (key, row)));
+    write_csv(out, &header::<(RunKey, ApplicationTimelineRow)>(), rows)
+}
+
+/// Reads the applications of displayed runs over time. Empty if the folder does not have the table.
+fn read_application_timelines(
+    folder: &Path,
+) -> Result<Vec<(RunKey, ApplicationTimeline)>, ResultsError> {
+    let rows: Vec<(RunKey, ApplicationTimelineRow)> =
+        from_csv_if_there(folder, APPLICATIONS_TIMELINE_FILE, keyed_row)?;
+    let mut timelines: Vec<(RunKey, ApplicationTimeline)> = Vec::new();
+    for (key, row) in rows {
+        if timelines.last().is_none_or(|(last, _)| *last != key) {
+            timelines.push((key, ApplicationTimeline::default()));
+        }
+        if let Some((_, timeline)) = timelines.last_mut() {
+            timeline.push(row);
+        }
+    }
+    Ok(timelines)
 }
 
 /// Like [`to_csv`], row by row.
