@@ -61,6 +61,8 @@ fn results_have_a_table_of_applications_whatever_the_threads_and_shards() {
         &["run", "morning.yaml", "--out", "one", "--threads", "1"],
     );
     assert!(answer.contains("deployments"), "{answer}");
+    assert!(answer.contains("is done last"), "{answer}");
+    assert!(answer.contains("in the displayed run is of"), "{answer}");
     run(
         &folder,
         &["run", "morning.yaml", "--out", "two", "--threads", "2"],
@@ -129,7 +131,15 @@ fn one_application_has_no_table_of_applications() {
     let one = one.replace("    strategy: careful\n", "");
     fs::write(folder.path().join("one.yaml"), one).expect("written");
     run(&folder, &["run", "one.yaml", "--out", "one"]);
-    assert!(!folder.path().join("one/applications.csv").exists());
+    for file in [
+        "applications.csv",
+        "applications-timeline.csv",
+        "charts/applications.svg",
+    ] {
+        assert!(!folder.path().join("one").join(file).exists(), "{file}");
+    }
+    let page = fs::read_to_string(folder.path().join("one/report.html")).expect("a page");
+    assert!(!page.to_lowercase().contains("applications"), "a byte more");
     let clusters = fs::read_to_string(folder.path().join("one/clusters.csv")).expect("a table");
     assert!(clusters.starts_with("variant,strategy,setting,replicate,cluster,"));
 }

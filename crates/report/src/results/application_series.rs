@@ -239,3 +239,62 @@ fn rebinned(
         bins: common,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::SeriesRow;
+    use super::super::testing::{run_record, variant};
+    use super::*;
+
+    fn bin(pulls: u64, pulls_at_peak: u64, ready_new: u64) -> ApplicationBin {
+        ApplicationBin {
+            pulls,
+            pulls_at_peak,
+            ready_new,
+        }
+    }
+
+    /// A run with a series of this number of bins.
+    fn run(
+        replicate: u32,
+        bin_s: f64,
+        bins: usize,
+        applications: &[&[ApplicationBin]],
+    ) -> RunRecord {
+        let mut series = Vec::new();
+        for (name, bins) in ["one", OTHER_APPLICATIONS].iter().zip(applications) {
+            series.push(ApplicationSeries {
+                application: (*name).to_owned(),
+                bins: bins.to_vec(),
+            });
+        }
+        RunRecord {
+            bin_s,
+            series: vec![SeriesRow::default(); bins],
+            application_series: series,
+            ..run_record(replicate, 1)
+        }
+    }
+
+    #[test]
+    fn merged_bins_keep_maxima_and_the_moment_with_the_most_pulls_of_all() {
+        let one = [bin(3, 1, 0), bin(9, 2, 1), bin(4, 4, 2)];
+        let others = [bin(5, 5, 0), bin(3, 3, 0), bin(1, 0, 7)];
+        let fine = run(0, 1.0, 3, &[&one, &others]);
+        let coarse = run(1, 2.0, 4, &[]);
+        let both = variant("v", vec![fine, coarse]);
+        let timeline = ApplicationTimeline::of(&both, 0);
+        // The first bin has six pulls in its first half, and five in its second; the run ends in the second bin.
+        let wanted = [bin(9, 1, 1), bin(4, 4, 2), bin(0, 0, 2), bin(0, 0, 2)];
+        assert_eq!(timeline.applications[0].bins, wanted);
+        let wanted = [bin(5, 5, 0), bin(1, 0, 7), bin(0, 0, 7), bin(0, 0, 7)];
+        assert_eq!(timeline.applications[1].bins, wanted);
+        let peak = timeline.peak().expect("there are pulls");
+        let shares: Vec<(&str, u64)> = (peak.shares.iter())
+            .map(|share| (share.application, share.pulls))
+            .collect();
+        assert_eq!(peak.pulls, 6);
+        assert_eq!(shares, [("one", 1), ("(others)", 5)], "the others are last");
+        assert!(ApplicationTimeline::of(&both, 1).is_empty(), "not recorded");
+    }
+}

@@ -511,7 +511,7 @@ fn keyed_row<Row: DeserializeOwned>(
 #[cfg(test)]
 mod tests {
     use super::super::testing::{assert_documented, run_record, variant};
-    use super::super::{RunOutcome, RunRecord, SeriesRow};
+    use super::super::{ApplicationBin, ApplicationSeries, RunOutcome, RunRecord, SeriesRow};
     use super::*;
 
     fn two_variants() -> Vec<VariantRecord> {
@@ -571,7 +571,16 @@ mod tests {
             defective_targets: 1,
             exposed_targets: 1,
         };
+        let over_time = |name: &str, pulls| ApplicationSeries {
+            application: name.to_owned(),
+            bins: vec![ApplicationBin {
+                pulls: pulls + 1,
+                pulls_at_peak: pulls,
+                ready_new: 2,
+            }],
+        };
         let full = |replicate, peak| RunRecord {
+            application_series: vec![over_time("shop", peak - 1), over_time("(others)", 1)],
             applications: vec![application("shop", None), application("till", Some(9.5))],
             workloads: vec![workload("shop", Some(0.1 + 0.2)), workload("till", None)],
             clusters: vec![cluster.clone()],
@@ -607,8 +616,13 @@ mod tests {
         );
         assert_eq!(tables.statuses.len(), 2);
         assert_eq!((tables.variants.len(), tables.registries.len()), (3, 5));
-        assert_eq!((tables.workloads.len(), tables.files().len()), (10, 11));
+        assert_eq!((tables.workloads.len(), tables.files().len()), (10, 12));
         assert_eq!(tables.applications.len(), 10);
+        assert_eq!(
+            tables.application_timelines.len(),
+            2,
+            "a run of each variant"
+        );
         let own = Measure::ALL
             .iter()
             .filter(|measure| measure.is_own())
@@ -627,6 +641,11 @@ mod tests {
         let files = tables.files();
         assert!(files.iter().all(|(name, _)| *name != WORKLOADS_FILE));
         assert!(files.iter().all(|(name, _)| *name != APPLICATIONS_FILE));
+        assert!(
+            files
+                .iter()
+                .all(|(name, _)| *name != APPLICATIONS_TIMELINE_FILE)
+        );
     }
 
     #[test]
@@ -803,7 +822,12 @@ mod tests {
             .into_iter()
             .map(header)
             .collect();
-        full.retain(|(name, _)| ![WORKLOADS_FILE, APPLICATIONS_FILE].contains(name));
+        let optional = [
+            WORKLOADS_FILE,
+            APPLICATIONS_FILE,
+            APPLICATIONS_TIMELINE_FILE,
+        ];
+        full.retain(|(name, _)| !optional.contains(name));
         for (_, header) in &mut full {
             *header = header.replace(",application,cluster,", ",cluster,");
         }
