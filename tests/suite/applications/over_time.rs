@@ -1,6 +1,7 @@
 //! Applications over time: their pulls and ready targets add up to those of the run, in memory and in the tables, and
 //! only runs in detail record them.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -9,8 +10,8 @@ use fleetsim::results::{OTHER_APPLICATIONS, RunRecord, Tables};
 use fleetsim::sim;
 use tempfile::TempDir;
 
-use super::super::common::{contents, fleetsim, folder_with};
-use super::{CONTENT, LUCK, loaded};
+use super::super::common::{contents, fleetsim, folder_with, text};
+use super::{CONTENT, LUCK, application, bare, loaded};
 
 /// Twelve applications with faults: eight have a series of their own.
 fn twelve() -> String {
@@ -42,16 +43,15 @@ fn pulls_and_ready_targets_of_applications_add_up_to_those_of_the_run() {
     for variant in &experiment.variants {
         let record = sim::run_in_detail(variant, 1, 0).expect("it runs");
         assert_eq!(record.application_series.len(), 9);
-        assert_eq!(record.application_series[0].application, "shop");
         assert_eq!(record.application_series[8].application, OTHER_APPLICATIONS);
         assert_adds_up(&record);
-        for series in &record.application_series[..8] {
-            let mut rows = record.applications.iter();
-            let row = rows.find(|row| row.application == series.application);
+        let mut by_size = record.applications.clone();
+        by_size.sort_by_key(|row| Reverse(row.received_bytes));
+        for (series, row) in record.application_series.iter().zip(&by_size[..8]) {
+            assert_eq!(series.application, row.application, "the largest first");
             let most = series.bins.iter().map(|bin| bin.pulls).max();
-            let peak = row.expect("its row").peak_pulls;
             // A pull that fails immediately is a pull of the series only.
-            assert!(most.is_some_and(|most| most >= peak), "{most:?} and {peak}");
+            assert!(most.is_some_and(|most| most >= row.peak_pulls), "{most:?}");
         }
         let plain = sim::run(variant, 1, 0).expect("it runs");
         assert!(plain.application_series.is_empty(), "studies cost nothing");
@@ -98,14 +98,20 @@ fn assert_tables_add_up(folder: &Path) {
 
 #[test]
 fn the_displayed_run_of_many_runs_has_its_applications_over_time_in_any_folder() {
-    let text = format!("{}\nreplicates: 5\n", twelve());
-    let folder = folder_with(&[("experiment.yaml", &text)]);
-    run(&folder, &["run", ".", "--out", "one", "--threads", "1"]);
+    let experiment = format!("{}\nreplicates: 5\n", twelve());
+    let folder = folder_with(&[("twelve.yaml", &experiment)]);
+    run(
+        &folder,
+        &["run", "twelve.yaml", "--out", "one", "--threads", "1"],
+    );
     let one = contents(&folder.path().join("one"));
     assert_tables_add_up(&folder.path().join("one"));
     run(&folder, &["reproduce", "one"]);
     for shard in ["1/2", "2/2"] {
-        run(&folder, &["run", ".", "--shard", shard, "--out", "shards"]);
+        run(
+            &folder,
+            &["run", "twelve.yaml", "--shard", shard, "--out", "shards"],
+        );
     }
     // With this many runs, the displayed run has no details in any shard, and is simulated again.
     run(&folder, &["merge", "shards", "--out", "merged"]);
@@ -115,4 +121,28 @@ fn the_displayed_run_of_many_runs_has_its_applications_over_time_in_any_folder()
     assert!(page.contains("id=\"applications\"") && page.contains("setUpApplications"));
     assert!(folder.path().join("one/charts/applications.svg").exists());
     assert!(folder.path().join("one/charts/applications.png").exists());
+}
+
+#[test]
+fn the_answer_names_the_last_application_and_those_of_the_peak() {
+    let applications = format!(
+        "applications: {{shop: {{{}}}, till: {{{}}}}}",
+        application(1200),
+        application(600)
+    );
+    let folder = folder_with(&[("experiment.yaml", &bare(2, &applications))]);
+    let output = fleetsim(folder.path())
+        .args(["run", ".", "--out", "one", "--details"])
+        .output()
+        .expect("it runs");
+    let words: Vec<String> = (text(&output.stdout).split_whitespace())
+        .map(str::to_owned)
+        .collect();
+    let answer = words.join(" ");
+    assert!(answer.contains("apps shop is done last, "), "{answer}");
+    // Of each application, one pod in each of two clusters.
+    let peak = "the peak of 4 pulls in the displayed run is of shop (2) and till (2)";
+    assert!(answer.contains(peak), "{answer}");
+    let table = "application clusters released after completion left behind peak pulls received shop 2 0 s ";
+    assert!(answer.contains(table), "{answer}");
 }

@@ -20,6 +20,10 @@ function partOf(all, application) {
     part[name] = all[name].filter((_, at) => all.application[at] === application);
   }
   part.size = part.names.length;
+  // Stages of other applications have no squares.
+  const stages = [...new Set(part.stage)];
+  part.stages = stages.map((stage) => all.stages[stage]);
+  part.stage = part.stage.map((stage) => stages.indexOf(stage));
   return part;
 }
 

@@ -55,10 +55,10 @@ impl<'r> ApplicationMedians<'r> {
     }
 }
 
-/// The median of a value over runs.
+/// The median of a value over runs, some of which may be infinite.
 fn median(rows: &[&ApplicationRow], value: fn(&ApplicationRow) -> f64) -> f64 {
     let values: Vec<f64> = rows.iter().map(|row| value(row)).collect();
-    stats::median(&values).unwrap_or(0.0)
+    stats::quantile_of_sorted(&stats::ordered(&values), 0.5).unwrap_or(0.0)
 }
 
 /// The applications that a table shows: those with the most bytes and the slowest ones, or all if they are few. They
@@ -118,6 +118,28 @@ mod tests {
             left_behind: 0.0,
             peak_pulls: 1.0,
             received_bytes,
+        }
+    }
+
+    #[test]
+    fn an_application_that_is_not_complete_in_most_runs_is_unfinished() {
+        let mut rows = vec![ApplicationRow::default(); 4];
+        for ready_s in [Some(60.0), None] {
+            rows[0].reachable_ready_s = ready_s;
+            rows[1].reachable_ready_s = Some(20.0);
+            let refs: Vec<&ApplicationRow> = rows[..3].iter().collect();
+            let found = ApplicationMedians::of("shop", &refs);
+            let wanted = if ready_s.is_some() {
+                "60.0 s"
+            } else {
+                "unfinished"
+            };
+            assert_eq!(after(found.ready_s), wanted);
+            assert_eq!(
+                after(found.release_s),
+                "unfinished",
+                "it was never released"
+            );
         }
     }
 

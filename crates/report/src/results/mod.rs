@@ -17,6 +17,7 @@
 
 mod allowed_left;
 mod application_series;
+mod application_timeline;
 mod best;
 mod calibration;
 mod causes;
@@ -54,9 +55,9 @@ mod variants;
 
 pub use allowed_left::AllowedLeft;
 pub use application_series::{
-    ApplicationBin, ApplicationPeak, ApplicationSeries, ApplicationTimeline, LARGEST_APPLICATIONS,
-    OTHER_APPLICATIONS, PeakShare,
+    ApplicationBin, ApplicationSeries, LARGEST_APPLICATIONS, OTHER_APPLICATIONS,
 };
+pub use application_timeline::{ApplicationPeak, ApplicationTimeline, PeakShare};
 pub use best::{ComparisonRow, contenders};
 pub use calibration::*;
 pub use causes::{

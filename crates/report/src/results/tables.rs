@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::application_series::{ApplicationTimeline, ApplicationTimelineRow};
+use super::application_timeline::{ApplicationTimeline, ApplicationTimelineRow};
 use super::best::{ComparisonRow, comparisons};
 use super::formulas::FormulasAsText;
 use super::measures::RunColumns;

@@ -25,14 +25,20 @@ pub(super) fn section(results: &Results, chart: &str) -> String {
     if tables.is_empty() {
         return tables;
     }
-    let note = "<p class=\"note\">The chart shows the run of the curves below. The tables have medians across runs. \
-                Completion counts from the application's own release. Every run is in \
-                <a href=\"applications.csv\">applications.csv</a>.</p>\n";
-    let figure = format!("<div style=\"overflow-x:auto\">{chart}</div>\n");
+    let note = "<p class=\"note\">Medians across runs. Completion counts from the application's own release. Every run \
+                is in <a href=\"applications.csv\">applications.csv</a>.</p>\n";
+    let figure = if chart.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "<p class=\"note\">The chart shows the run of the curves below.</p>\n<div \
+             style=\"overflow-x:auto\">{chart}</div>\n"
+        )
+    };
     markup::section(
         "applications",
         "Applications",
-        &format!("{note}{figure}{tables}"),
+        &format!("{figure}{note}{tables}"),
     )
 }
 
@@ -59,7 +65,7 @@ fn table(variant: &VariantResults<'_>, is_open: bool) -> String {
     let name = escaped(variant.name());
     let extent = if shown.len() < all.len() {
         format!(
-            "the largest and the slowest {} of {} applications",
+            "{} of {} applications, the largest and the slowest",
             count(shown.len() as f64),
             count(all.len() as f64)
         )

@@ -343,7 +343,7 @@ fn applications_of(variants: &[VariantResults<'_>], answer: &PageAnswer) -> Stri
     let shown = applications::shown(&all);
     let of_all = if shown.len() < all.len() {
         format!(
-            ", the largest and the slowest {} of {}",
+            ", {} of {}: the largest and the slowest",
             shown.len(),
             all.len()
         )
