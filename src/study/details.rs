@@ -140,6 +140,7 @@ impl Details {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::ApplicationBin;
 
     fn record() -> RunRecord {
         let cluster = |at: u32| ClusterRow {
@@ -170,6 +171,14 @@ mod tests {
                 unavailable: 4,
             }],
             statuses: vec![status],
+            application_series: vec![ApplicationSeries {
+                application: "shop".to_owned(),
+                bins: vec![ApplicationBin {
+                    pulls: 3,
+                    pulls_at_peak: 2,
+                    ready_new: 1,
+                }],
+            }],
         }
     }
 
@@ -195,6 +204,7 @@ mod tests {
             let mut run = whole.clone();
             details.keep((1, 2), &mut run, is_only);
             assert!(run.clusters.is_empty() && run.passes.is_empty() && run.statuses.is_empty());
+            assert!(run.application_series.is_empty());
             assert!(!details.restore((1, 1), &mut run), "another run");
             assert!(details.restore((1, 2), &mut run));
             assert_eq!(run, whole);
