@@ -182,10 +182,7 @@ fn write(
     if args.series {
         begins("series");
         #[cfg(feature = "parquet")]
-        publication.write(
-            fleetsim::results::SERIES_FILE,
-            &fleetsim::results::series_parquet(variants),
-        )?;
+        write_series(publication, variants)?;
     }
     let mut results = report::Results::of(publication.folder(), tables)?;
     if !args.no_causes {
@@ -214,6 +211,17 @@ fn causes_of(
 ) -> Result<Vec<CauseRow>, Failure> {
     let runs: Vec<&RunRow> = results.tables.runs.iter().chain(&results.draws).collect();
     causes::of_variants(experiment, &report::recommended(results), &runs, threads)
+}
+
+/// Writes the series of every run, and with several applications those of the displayed runs' applications.
+#[cfg(feature = "parquet")]
+fn write_series(publication: &Publication, variants: &[VariantRecord]) -> Result<(), Failure> {
+    let series = fleetsim::results::series_parquet(variants);
+    publication.write(fleetsim::results::SERIES_FILE, &series)?;
+    if let Some(series) = fleetsim::results::application_series_parquet(variants) {
+        publication.write(fleetsim::results::APPLICATION_SERIES_FILE, &series)?;
+    }
+    Ok(())
 }
 
 /// Adds each variant's precision to the provenance, and returns it as text. Empty if no precision was requested.

@@ -16,6 +16,7 @@
 //! A run whose events repeat without progress fails ([`NoProgress`]).
 
 mod activity;
+mod application_series;
 mod applications;
 mod cost;
 mod draws;
@@ -61,7 +62,8 @@ pub fn run(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, Ru
     run_observed(variant, seed, replicate, &mut ())
 }
 
-/// Runs one variant like [`run`], and also records the product's status conditions ([`RunRecord::statuses`]).
+/// Runs one variant like [`run`], and also records the product's status conditions ([`RunRecord::statuses`]) and
+/// several applications over time ([`RunRecord::application_series`]).
 ///
 /// # Errors
 /// See [`run`].
@@ -160,6 +162,7 @@ fn simulate<O: Observer<Event>>(
     let mut sim = Sim::new(scenario, &label, seed, replicate, &mut queue);
     if is_in_detail {
         sim.record_statuses();
+        sim.watch_applications();
     }
     let horizon = SimTime::ZERO + scenario.horizon;
     let end = engine::run(&mut sim, &mut queue, observer, horizon, Sim::is_over);

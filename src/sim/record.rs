@@ -134,13 +134,15 @@ impl Sim<'_> {
         });
         let (bin, bins) = self.world.meter().series();
         let bin_s = bin.as_secs_f64();
+        let applications = self.application_rows(&reach);
         RunRecord {
             run,
             registries,
             workloads,
             series: series_rows(bin_s, &bins),
             bin_s,
-            applications: self.application_rows(&reach),
+            application_series: self.application_series(&applications),
+            applications,
             clusters,
             passes,
             statuses: Vec::new(),

@@ -1,16 +1,17 @@
 //! The details of finished runs, kept until it is known which run the reports display.
 //!
-//! Every run records what a displayed run shows: its clusters, its passes and its statuses. The displayed replicate
-//! depends on all runs, so the details of each run are kept in a compact form until then. When they exceed a budget,
-//! the details of further runs are dropped; a displayed run without details is simulated again. A run whose strategy
-//! starts a process is always simulated again, to check that the process gives the same answers.
+//! Every run records what a displayed run shows: its clusters, its passes, its statuses and its applications over
+//! time. The displayed replicate depends on all runs, so the details of each run are kept in a compact form until
+//! then. When they exceed a budget, the details of further runs are dropped; a displayed run without details is
+//! simulated again. A run whose strategy starts a process is always simulated again, to check that the process gives
+//! the same answers.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
-use crate::results::{ClusterRow, PassRow, RunId, RunRecord, StatusRow};
+use crate::results::{ApplicationSeries, ClusterRow, PassRow, RunId, RunRecord, StatusRow};
 
 /// Maximum size of the details that a study keeps, in bytes.
 const BUDGET: usize = 256 << 20;
@@ -48,6 +49,7 @@ struct RunDetails {
     clusters: Vec<ClusterRow>,
     passes: Vec<PassRow>,
     statuses: Vec<StatusRow>,
+    application_series: Vec<ApplicationSeries>,
 }
 
 impl RunDetails {
@@ -57,6 +59,7 @@ impl RunDetails {
             clusters: std::mem::take(&mut run.clusters),
             passes: std::mem::take(&mut run.passes),
             statuses: std::mem::take(&mut run.statuses),
+            application_series: std::mem::take(&mut run.application_series),
         }
     }
 
@@ -70,6 +73,7 @@ impl RunDetails {
         run.clusters = self.clusters;
         run.passes = self.passes;
         run.statuses = self.statuses;
+        run.application_series = self.application_series;
     }
 }
 
@@ -136,6 +140,7 @@ impl Details {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::ApplicationBin;
 
     fn record() -> RunRecord {
         let cluster = |at: u32| ClusterRow {
@@ -166,6 +171,14 @@ mod tests {
                 unavailable: 4,
             }],
             statuses: vec![status],
+            application_series: vec![ApplicationSeries {
+                application: "shop".to_owned(),
+                bins: vec![ApplicationBin {
+                    pulls: 3,
+                    pulls_at_peak: 2,
+                    ready_new: 1,
+                }],
+            }],
         }
     }
 
@@ -191,6 +204,7 @@ mod tests {
             let mut run = whole.clone();
             details.keep((1, 2), &mut run, is_only);
             assert!(run.clusters.is_empty() && run.passes.is_empty() && run.statuses.is_empty());
+            assert!(run.application_series.is_empty());
             assert!(!details.restore((1, 1), &mut run), "another run");
             assert!(details.restore((1, 2), &mut run));
             assert_eq!(run, whole);

@@ -235,6 +235,7 @@ fn run_plainly(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord
     run.series = Vec::new();
     run.passes = Vec::new();
     run.statuses = Vec::new();
+    run.application_series = Vec::new();
     Ok(run)
 }
 

@@ -231,6 +231,7 @@ fn recorded(variant: &Variant, rows: &[RunRow]) -> VariantRecord {
         clusters: Vec::new(),
         passes: Vec::new(),
         statuses: Vec::new(),
+        application_series: Vec::new(),
     };
     VariantRecord {
         variant: variant.label.clone(),

@@ -1,6 +1,7 @@
 //! Several applications in one experiment, from the file to the results: times that bytes over bandwidth give, release
 //! times, the form with one application, and the tables.
 
+mod over_time;
 mod tables;
 
 use std::fs;

@@ -129,7 +129,15 @@ fn one_application_has_no_table_of_applications() {
     let one = one.replace("    strategy: careful\n", "");
     fs::write(folder.path().join("one.yaml"), one).expect("written");
     run(&folder, &["run", "one.yaml", "--out", "one"]);
-    assert!(!folder.path().join("one/applications.csv").exists());
+    for file in [
+        "applications.csv",
+        "applications-timeline.csv",
+        "charts/applications.svg",
+    ] {
+        assert!(!folder.path().join("one").join(file).exists(), "{file}");
+    }
+    let page = fs::read_to_string(folder.path().join("one/report.html")).expect("a page");
+    assert!(!page.to_lowercase().contains("applications"), "a byte more");
     let clusters = fs::read_to_string(folder.path().join("one/clusters.csv")).expect("a table");
     assert!(clusters.starts_with("variant,strategy,setting,replicate,cluster,"));
 }

@@ -3,6 +3,7 @@
 //! The page is tested in a browser, like the page of results; `FLEETSIM_WEB` names the simulator as WebAssembly, which
 //! `web/build` makes. Without these, tests say so and pass; if `CI` is set, there must be a browser.
 
+mod applications;
 mod attacks;
 mod page;
 mod settings;

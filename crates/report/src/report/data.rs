@@ -11,10 +11,10 @@ use super::format::{count, time, time_with_interval};
 use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
 use crate::results::{
-    AllowedLeft, CauseRow, ClusterRow, DrawnConstant, Measure, Provenance, READY_TIME,
-    RESOLVED_FILE, ReachRange, RegistryRow, ResultsError, RunOutcome, RunRow, Setting, SummaryRow,
-    Tables, TimelineRow, UncertaintyRow, VariantInfo, WorkloadRow, compared, grouped, read_causes,
-    read_draws, read_uncertainty,
+    AllowedLeft, ApplicationRow, ApplicationTimeline, CauseRow, ClusterRow, DrawnConstant, Measure,
+    Provenance, READY_TIME, RESOLVED_FILE, ReachRange, RegistryRow, ResultsError, RunOutcome,
+    RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo, WorkloadRow,
+    compared, grouped, read_causes, read_draws, read_uncertainty,
 };
 use fleetsim_units::io::read_below;
 use fleetsim_units::stats;
@@ -58,6 +58,10 @@ pub(super) struct VariantResults<'r> {
     pub(super) links: Vec<(u32, &'r RegistryRow)>,
     /// The workloads of its runs, for a release with several.
     pub(super) workloads: Vec<&'r WorkloadRow>,
+    /// The applications of its runs, with the replicate of each. Empty for a single application.
+    pub(super) applications: Vec<(u32, &'r ApplicationRow)>,
+    /// The largest applications of its displayed run over time.
+    pub(super) application_timeline: Option<&'r ApplicationTimeline>,
     /// The trials of what holds the variant back.
     pub(super) causes: Vec<&'r CauseRow>,
     /// The run that the variant's curve and fleet show.
@@ -123,6 +127,9 @@ impl Results {
         tables.registries.retain(|(key, _)| is_kept(&key.variant));
         tables.workloads.retain(|(key, _)| is_kept(&key.variant));
         tables.applications.retain(|(key, _)| is_kept(&key.variant));
+        tables
+            .application_timelines
+            .retain(|(key, _)| is_kept(&key.variant));
         tables.clusters.retain(|(key, _)| is_kept(&key.variant));
         tables.passes.retain(|(key, _)| is_kept(&key.variant));
         tables.statuses.retain(|(key, _)| is_kept(&key.variant));
@@ -226,6 +233,8 @@ impl Results {
         let clusters = by_variant(&tables.clusters, |(key, _)| &key.variant);
         let links = by_variant(&tables.registries, |(key, _)| &key.variant);
         let workloads = by_variant(&tables.workloads, |(key, _)| &key.variant);
+        let applications = by_variant(&tables.applications, |(key, _)| &key.variant);
+        let timelines = by_variant(&tables.application_timelines, |(key, _)| &key.variant);
         let causes = by_variant(&self.causes, |row| &row.variant);
         let summary = by_variant(&tables.summary, |row| &row.variant);
         let uncertain = by_variant(&self.uncertainty, |row| &row.variant);
@@ -256,6 +265,13 @@ impl Results {
                     .into_iter()
                     .map(|(_, row)| row)
                     .collect(),
+                applications: rows_of(&applications, name)
+                    .into_iter()
+                    .map(|(key, row)| (key.replicate, row))
+                    .collect(),
+                application_timeline: rows_of(&timelines, name)
+                    .first()
+                    .map(|(_, timeline)| timeline),
                 causes: rows_of(&causes, name),
                 summary: rows_of(&summary, name),
                 uncertain: rows_of(&uncertain, name),
@@ -388,6 +404,8 @@ impl<'r> VariantResults<'r> {
             clusters: Vec::new(),
             links: Vec::new(),
             workloads: Vec::new(),
+            applications: Vec::new(),
+            application_timeline: None,
             causes: Vec::new(),
             displayed: None,
             summary: Vec::new(),

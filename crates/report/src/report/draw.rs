@@ -6,11 +6,11 @@ use std::path::Path;
 use super::calibration::{self, calibration_text};
 use super::canvas::Canvas;
 use super::charts::{
-    causes, completion, exposure, front, heat, load, multiples, over_time, path, ready, stages,
-    states, sweep, tradeoff,
+    applications, causes, completion, exposure, front, heat, load, multiples, over_time, path,
+    ready, stages, states, sweep, tradeoff,
 };
 use super::data::Results;
-use super::html::{self, PAGE_FILE};
+use super::html::{self, PAGE_FILE, PageCharts};
 use super::plan::plan_text;
 use super::raster::Raster;
 use super::sensitivity::{self, sensitivity_text};
@@ -56,15 +56,18 @@ pub fn draw_all(
 ) -> Result<(), ResultsError> {
     let charts = folder.join(CHARTS_FOLDER);
     let mut raster = Raster::default();
-    let mut names = Vec::new();
+    let mut drawn = PageCharts::default();
     for (name, canvas) in charts_of(results) {
         begins(&name);
         write_chart(&charts, &name, &canvas, &mut raster)?;
-        names.push(name);
+        if name == APPLICATIONS_CHART {
+            drawn.applications = canvas.to_svg();
+        }
+        drawn.names.push(name);
     }
     drop(raster);
     begins("page");
-    write(&folder.join(PAGE_FILE), html::page(results, &names))
+    write(&folder.join(PAGE_FILE), html::page(results, &drawn))
 }
 
 /// Draws the charts of a plan's folder, and writes the plan as text next to them.
@@ -194,7 +197,11 @@ fn write_chart(
     write(&charts.join(format!("{name}.png")), canvas.to_png(raster))
 }
 
-/// Maximum number of variants with a stack of states each; with more, the page would be too long to read.
+/// The name of the chart that the page has, too.
+const APPLICATIONS_CHART: &str = "applications";
+
+/// Maximum number of variants with a stack each, of states or of applications; with more, the chart would be too long
+/// to read.
 const STATES_MAX: usize = 24;
 
 /// The charts with the names of their files. A chart is left out if the experiment lacks what it shows, or if another
@@ -215,6 +222,10 @@ pub(super) fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
             multiples.is_none().then(|| over_time::pulls(results)),
         ),
         ("states", is_small.then(|| states::draw(results))),
+        (
+            APPLICATIONS_CHART,
+            is_small.then(|| applications::draw(results)).flatten(),
+        ),
         ("heat", heat::draw(results)),
         ("exposure", exposure::draw(results)),
         ("exposure-over-time", exposure::over_time(results)),

@@ -9,6 +9,7 @@
 //! zoom into the curves and choose the variants to show.
 
 mod answer;
+mod applications;
 mod axis;
 #[cfg(not(target_family = "wasm"))]
 mod bars;

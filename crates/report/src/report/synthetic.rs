@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use super::data::Results;
 use crate::results::{
-    ClusterRow, PassRow, Provenance, Publication, RegistryRow, RunOutcome, RunRecord, RunRow,
-    SeriesRow, Setting, Tables, VariantInfo, VariantRecord,
+    ApplicationBin, ApplicationRow, ApplicationSeries, ApplicationTimeline, ClusterRow, PassRow,
+    Provenance, Publication, RegistryRow, RunKey, RunOutcome, RunRecord, RunRow, SeriesRow,
+    Setting, Tables, TimelineRow, VariantInfo, VariantRecord,
 };
 
 /// A synthetic variant.
@@ -266,6 +268,78 @@ impl Lcg {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// Gives results ten applications. The last one is released ten minutes later and has the most bytes; the first one has
+/// most of the pulls. Two of them have no series of their own.
+pub(super) fn with_applications(results: &mut Results) {
+    let tables = &mut results.tables;
+    for run in &tables.runs {
+        for at in 0..10 {
+            let release_s = if at == 9 { 600.0 } else { 0.0 };
+            let row = ApplicationRow {
+                application: format!("app-{at}"),
+                targets: 20,
+                targets_done: 20,
+                release_s: Some(release_s),
+                reachable_ready_s: run.reachable_ready_s,
+                peak_pulls: 3,
+                received_bytes: if at == 9 {
+                    2_000_000_000
+                } else {
+                    1_000_000_000
+                },
+                ..ApplicationRow::default()
+            };
+            tables.applications.push((key_of(run), row));
+        }
+    }
+    let names = [9, 0, 1, 2, 3, 4, 5, 6].map(|at| format!("app-{at}"));
+    for run in &tables.runs {
+        let rows = tables.timeline.iter();
+        let rows: Vec<&TimelineRow> = rows.filter(|row| row.variant == run.variant).collect();
+        if rows
+            .first()
+            .is_none_or(|row| row.replicate != run.replicate)
+        {
+            continue;
+        }
+        let mut timeline = ApplicationTimeline {
+            bin_s: rows[0].bin_s,
+            applications: Vec::new(),
+        };
+        for name in names.iter().map(String::as_str).chain(["(others)"]) {
+            let mut bins = Vec::new();
+            for row in &rows {
+                let share = row.pulls / 10;
+                let pulls = if name == "app-0" {
+                    row.pulls - 8 * share
+                } else {
+                    share
+                };
+                bins.push(ApplicationBin {
+                    pulls,
+                    pulls_at_peak: pulls,
+                    ready_new: row.ready_new / 10,
+                });
+            }
+            timeline.applications.push(ApplicationSeries {
+                application: name.to_owned(),
+                bins,
+            });
+        }
+        tables.application_timelines.push((key_of(run), timeline));
+    }
+}
+
+/// The key of a run.
+fn key_of(run: &RunRow) -> RunKey {
+    RunKey {
+        variant: run.variant.clone(),
+        strategy: run.strategy.clone(),
+        setting: run.setting.clone(),
+        replicate: run.replicate,
     }
 }
 
@@ -546,6 +620,7 @@ impl Fleet {
             clusters: table,
             passes,
             statuses: Vec::new(),
+            application_series: Vec::new(),
         }
     }
 }

@@ -288,7 +288,7 @@ fn results_with_guests_name_no_command() {
         ),
         "{text}"
     );
-    let page = html::page(&results, &[]);
+    let page = html::page(&results, &html::PageCharts::default());
     assert!(
         page.contains("run the program that has `notebook.Regions`")
             && !page.contains("reproduce with"),

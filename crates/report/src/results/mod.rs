@@ -5,7 +5,8 @@
 //!
 //! - [`RunRecord`] is the record of one run; [`VariantRecord`] holds the runs of one variant.
 //! - [`Tables::of`] makes the tables from them, [`Tables::files`] writes them as CSV, [`Tables::read`] reads them back.
-//! - `series_parquet` (Cargo feature `parquet`) writes the time series of every run.
+//! - `series_parquet` (Cargo feature `parquet`) writes the time series of every run, `application_series_parquet` those of
+//!   the applications of displayed runs.
 //! - [`Measure`] is a measure of a run: each is defined once, with its column, unit, definition and direction.
 //! - [`Provenance`] says where results come from; [`Publication`] publishes a folder as a whole or not at all.
 //! - [`Limit`] is a condition on a measure, [`Objective`] a duration to minimise, and [`PlanRecord`] the result of a
@@ -15,6 +16,8 @@
 //!   merging.
 
 mod allowed_left;
+mod application_series;
+mod application_timeline;
 mod best;
 mod calibration;
 mod causes;
@@ -51,6 +54,10 @@ mod uncertainty;
 mod variants;
 
 pub use allowed_left::AllowedLeft;
+pub use application_series::{
+    ApplicationBin, ApplicationSeries, LARGEST_APPLICATIONS, OTHER_APPLICATIONS,
+};
+pub use application_timeline::{ApplicationPeak, ApplicationTimeline, PeakShare};
 pub use best::{ComparisonRow, contenders};
 pub use calibration::*;
 pub use causes::{
@@ -68,7 +75,9 @@ pub use measure_name::{MeasureError, SHORT_NAMES};
 pub use measures::{Direction, Measure, READY_TIME, RunOutcome, RunRow};
 pub use objective::{Objective, quantity};
 #[cfg(feature = "parquet")]
-pub use parquet::{SERIES_FILE, series_parquet};
+pub use parquet::{
+    APPLICATION_SERIES_FILE, SERIES_FILE, application_series_parquet, series_parquet,
+};
 pub use plan::*;
 pub use provenance::*;
 pub use reach::ReachRange;

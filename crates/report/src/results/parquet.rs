@@ -8,6 +8,9 @@
 //! one thread writes. Rows are in the order of variants, replicates, bins. A row group has up to about a million rows
 //! (DuckDB reads groups in parallel) and is written column by column from the runs.
 //!
+//! `applications-series.parquet` has the series of applications, in a file of its own because its rows are not the bins
+//! of a run. Only runs in detail have them: the displayed run of each variant.
+//!
 //! Left out: the clusters and passes of every run, which a study does not keep.
 
 use std::sync::Arc;
@@ -25,6 +28,9 @@ use super::{RunRecord, SeriesRow, VariantRecord};
 
 /// The name of the file in a results folder.
 pub const SERIES_FILE: &str = "series.parquet";
+
+/// The name of the file of applications in a results folder.
+pub const APPLICATION_SERIES_FILE: &str = "applications-series.parquet";
 
 /// Maximum number of rows of a row group.
 const GROUP_ROWS_MAX: usize = 1 << 20;
@@ -69,6 +75,21 @@ impl<'a> SeriesRecord<'a> {
     }
 }
 
+/// One bin of one application of a run.
+#[derive(Default, ParquetRecordWriter)]
+struct ApplicationSeriesRecord<'a> {
+    variant: Option<&'a str>,
+    strategy: Option<&'a str>,
+    setting: Option<&'a str>,
+    replicate: i64,
+    application: Option<&'a str>,
+    bin_s: f64,
+    t_s: f64,
+    pulls: i64,
+    pulls_at_peak: i64,
+    ready_new: i64,
+}
+
 /// A text cell; `None` for an empty text.
 fn text(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
@@ -84,6 +105,48 @@ fn count(count: u64) -> i64 {
 pub fn series_parquet(variants: &[VariantRecord]) -> Vec<u8> {
     write(variants, GROUP_ROWS_MAX)
         .expect("the schema fits the columns, and writes to memory do not fail")
+}
+
+/// The bytes of `applications-series.parquet`: one row for each bin of each application. `None`: no run has any.
+#[must_use]
+pub fn application_series_parquet(variants: &[VariantRecord]) -> Option<Vec<u8>> {
+    let mut rows = Vec::new();
+    for variant in variants {
+        for run in &variant.runs {
+            for series in &run.application_series {
+                for (at, bin) in series.bins.iter().enumerate() {
+                    rows.push(ApplicationSeriesRecord {
+                        variant: text(&variant.variant),
+                        strategy: text(&variant.strategy),
+                        setting: text(&variant.setting),
+                        replicate: run.run.replicate.into(),
+                        application: text(&series.application),
+                        bin_s: run.bin_s,
+                        t_s: at as f64 * run.bin_s,
+                        pulls: count(bin.pulls),
+                        pulls_at_peak: count(bin.pulls_at_peak),
+                        ready_new: count(bin.ready_new),
+                    });
+                }
+            }
+        }
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    let written = write_applications(&rows);
+    Some(written.expect("the schema fits the columns, and writes to memory do not fail"))
+}
+
+fn write_applications(rows: &[ApplicationSeriesRecord<'_>]) -> Result<Vec<u8>, ParquetError> {
+    let schema = rows.schema()?;
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties()?))?;
+    for group in rows.chunks(GROUP_ROWS_MAX) {
+        let mut row_group = writer.next_row_group()?;
+        group.write_to_row_group(&mut row_group)?;
+        row_group.close()?;
+    }
+    writer.into_inner()
 }
 
 fn write(variants: &[VariantRecord], group_rows_max: usize) -> Result<Vec<u8>, ParquetError> {
@@ -114,6 +177,7 @@ fn properties() -> Result<WriterProperties, ParquetError> {
     // Neighbouring values differ little, so their differences are stored.
     let counts = [
         "pulls",
+        "pulls_at_peak",
         "downloads",
         "ready_new",
         "updating",
@@ -148,6 +212,7 @@ mod tests {
     use parquet::record::Field;
 
     use super::super::testing::{run_record, variant};
+    use super::super::{ApplicationBin, ApplicationSeries};
     use super::*;
 
     /// Two variants, the second without a setting; the runs differ in length and in their bins.
@@ -306,6 +371,44 @@ mod tests {
         let metadata = reader.metadata().file_metadata();
         assert_eq!(metadata.num_rows(), 0);
         assert_eq!(metadata.schema_descr().num_columns(), 14);
+    }
+
+    #[test]
+    fn applications_have_a_file_of_the_runs_that_recorded_them() {
+        let mut variants = two_variants();
+        assert!(application_series_parquet(&variants).is_none());
+        let run = &mut variants[1].runs[0];
+        for application in ["shop", "(others)"] {
+            let mut bins = Vec::new();
+            for at in 0..3 {
+                bins.push(ApplicationBin {
+                    pulls: 2 + at,
+                    pulls_at_peak: at,
+                    ready_new: 1,
+                });
+            }
+            run.application_series.push(ApplicationSeries {
+                application: application.to_owned(),
+                bins,
+            });
+        }
+        let (rows, groups) = read(&application_series_parquet(&variants).expect("rows"));
+        assert_eq!(groups, [6]);
+        let cells: Vec<&str> = rows[4].iter().map(|(_, value)| value.as_str()).collect();
+        let name = variants[1].variant.as_str();
+        let strategy = variants[1].strategy.as_str();
+        let wanted = [
+            name, strategy, "NULL", "0", "(others)", "1.0", "1.0", "3", "1", "1",
+        ];
+        assert_eq!(cells, wanted);
+        let documentation = include_str!("../../../../docs/results-format.md");
+        let section = documentation
+            .split("\n## ")
+            .find(|section| section.starts_with(&format!("`{APPLICATION_SERIES_FILE}`")))
+            .expect("the file has a section");
+        for (column, _) in &rows[0] {
+            assert!(section.contains(&format!("`{column}`")), "{column}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::Setting;
+use super::application_series::ApplicationSeries;
 use super::measures::RunRow;
 use fleetsim_units::stats;
 
@@ -376,6 +377,9 @@ pub struct RunRecord {
     pub passes: Vec<PassRow>,
     /// Changes of the conditions that the product shows; only for a detailed run.
     pub statuses: Vec<StatusRow>,
+    /// The largest applications over time, and the others together; only for a detailed run with several.
+    #[serde(default)]
+    pub application_series: Vec<ApplicationSeries>,
 }
 
 /// Returns whether a time, a rate or another amount is possible: finite and not below 0.
@@ -481,6 +485,13 @@ impl RunRecord {
             && self.clusters.iter().all(ClusterRow::is_valid)
             && self.passes.iter().all(PassRow::is_valid)
             && self.statuses.iter().all(StatusRow::is_valid)
+            && self.are_applications_in_bins()
+    }
+
+    /// Returns whether the series of applications have the bins of the run's own series.
+    fn are_applications_in_bins(&self) -> bool {
+        let mut series = self.application_series.iter();
+        series.all(|series| series.bins.len() == self.series.len())
     }
 }
 

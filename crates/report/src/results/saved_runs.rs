@@ -18,7 +18,7 @@ use super::RunRecord;
 use super::shard::RunId;
 
 /// The beginning of every file: its type, and the version of its entries.
-const MAGIC: &[u8; 16] = b"fleetsim-runs-06";
+const MAGIC: &[u8; 16] = b"fleetsim-runs-07";
 /// The length of a file's header: its type, and a SHA-256.
 pub(super) const HEAD_BYTES: u64 = 16 + 32;
 /// The checksum of an entry.
@@ -133,7 +133,9 @@ fn read_exactly(input: &mut impl Read, length: u32, buffer: &mut Vec<u8>) -> Res
 #[cfg(test)]
 mod tests {
     use super::super::testing::run_record;
-    use super::super::{ClusterRow, PassRow, RunOutcome, SeriesRow, StatusRow};
+    use super::super::{
+        ApplicationBin, ApplicationSeries, ClusterRow, PassRow, RunOutcome, SeriesRow, StatusRow,
+    };
     use super::*;
 
     const KEY: &[u8] = b"key";
@@ -183,7 +185,13 @@ mod tests {
     /// Each forgery is a number that no simulation produces, with a valid checksum.
     #[test]
     fn a_run_with_impossible_numbers_is_rejected() {
-        let impossible: [(&str, Forgery); 13] = [
+        let impossible: [(&str, Forgery); 14] = [
+            ("an application with a bin that the run lacks", |run| {
+                run.application_series = vec![ApplicationSeries {
+                    application: "shop".to_owned(),
+                    bins: vec![ApplicationBin::default(); run.series.len() + 1],
+                }];
+            }),
             ("a NaN", |run| run.run.completion_s = Some(f64::NAN)),
             ("a NaN that does not count", |run| {
                 run.run.outcome = RunOutcome::Stalled;

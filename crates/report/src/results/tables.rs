@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::application_timeline::{ApplicationTimeline, ApplicationTimelineRow};
 use super::best::{ComparisonRow, comparisons};
 use super::formulas::FormulasAsText;
 use super::measures::RunColumns;
@@ -44,6 +45,8 @@ const WORKLOADS_FILE: &str = "workloads.csv";
 
 /// The table that only experiments with several applications have.
 const APPLICATIONS_FILE: &str = "applications.csv";
+/// The table of applications over time.
+const APPLICATIONS_TIMELINE_FILE: &str = "applications-timeline.csv";
 
 /// Writes one table of a folder.
 pub type TableWriter = fn(&Tables, &mut dyn Write) -> io::Result<()>;
@@ -61,6 +64,9 @@ pub struct Tables {
     pub workloads: Vec<(RunKey, WorkloadRow)>,
     /// `applications.csv`: every application of every run. Empty for a single application.
     pub applications: Vec<(RunKey, ApplicationRow)>,
+    /// `applications-timeline.csv`: the applications of every variant's displayed run over time. Empty for a single
+    /// application.
+    pub application_timelines: Vec<(RunKey, ApplicationTimeline)>,
     /// `summary.csv`: every measure of every variant over its runs.
     pub summary: Vec<SummaryRow>,
     /// `comparison.csv`: which variants may be the best.
@@ -121,6 +127,12 @@ impl Tables {
             tables.timeline.extend(timeline(variant, at));
             let run = &variant.runs[at];
             let key = key(variant, displayed);
+            let applications = ApplicationTimeline::of(variant, at);
+            if !applications.is_empty() {
+                tables
+                    .application_timelines
+                    .push((key.clone(), applications));
+            }
             tables.clusters.extend(keyed(&key, &run.clusters));
             tables.passes.extend(keyed(&key, &run.passes));
             tables.statuses.extend(keyed(&key, &run.statuses));
@@ -129,7 +141,7 @@ impl Tables {
     }
 
     /// The names of the files, and the function that writes each row by row.
-    pub const FILES: [(&'static str, TableWriter); 11] = [
+    pub const FILES: [(&'static str, TableWriter); 12] = [
         ("variants.csv", |tables, out| {
             write_csv(out, "", &tables.variants)
         }),
@@ -145,6 +157,9 @@ impl Tables {
         (APPLICATIONS_FILE, |tables, out| {
             let header = header::<(RunKey, ApplicationRow)>();
             write_csv(out, &header, &tables.applications)
+        }),
+        (APPLICATIONS_TIMELINE_FILE, |tables, out| {
+            write_application_timelines(out, &tables.application_timelines)
         }),
         ("summary.csv", |tables, out| {
             write_csv(out, "", &tables.summary)
@@ -166,16 +181,18 @@ impl Tables {
         }),
     ];
 
-    /// The files of a folder with these tables. `workloads.csv` and `applications.csv` exist only if the experiment has
-    /// several workloads or applications.
+    /// The files of a folder with these tables. `workloads.csv` exists only if the experiment has several workloads,
+    /// and the tables of applications only if it has several of them.
     pub fn written(&self) -> impl Iterator<Item = (&'static str, TableWriter)> {
         let has_workloads = !self.workloads.is_empty();
         let has_applications = !self.applications.is_empty();
+        let has_timelines = !self.application_timelines.is_empty();
         Self::FILES
             .into_iter()
             .filter(move |(name, _)| match *name {
                 WORKLOADS_FILE => has_workloads,
                 APPLICATIONS_FILE => has_applications,
+                APPLICATIONS_TIMELINE_FILE => has_timelines,
                 _ => true,
             })
     }
@@ -211,6 +228,7 @@ impl Tables {
             registries: from_csv(folder, "registries.csv", keyed_row)?,
             workloads: from_csv_if_there(folder, WORKLOADS_FILE, keyed_row)?,
             applications: from_csv_if_there(folder, APPLICATIONS_FILE, keyed_row)?,
+            application_timelines: read_application_timelines(folder)?,
             summary: Self::read_summary(folder)?,
             comparison: from_csv_if_there(folder, "comparison.csv", measure_row)?,
             timeline: from_csv(folder, "timeline.csv", row)?,
@@ -301,6 +319,35 @@ fn write_clusters(out: &mut dyn Write, rows: &[(RunKey, ClusterRow)]) -> io::Res
         (key, columns)
     });
     write_csv(out, &header_of(&(RunKey::default(), first)), columns)
+}
+
+/// Writes the applications of displayed runs over time.
+fn write_application_timelines(
+    out: &mut dyn Write,
+    timelines: &[(RunKey, ApplicationTimeline)],
+) -> io::Result<()> {
+    let rows = timelines
+        .iter()
+        .flat_map(|(key, timeline)| timeline.rows().map(move |row| (key, row)));
+    write_csv(out, &header::<(RunKey, ApplicationTimelineRow)>(), rows)
+}
+
+/// Reads the applications of displayed runs over time. Empty if the folder does not have the table.
+fn read_application_timelines(
+    folder: &Path,
+) -> Result<Vec<(RunKey, ApplicationTimeline)>, ResultsError> {
+    let rows: Vec<(RunKey, ApplicationTimelineRow)> =
+        from_csv_if_there(folder, APPLICATIONS_TIMELINE_FILE, keyed_row)?;
+    let mut timelines: Vec<(RunKey, ApplicationTimeline)> = Vec::new();
+    for (key, row) in rows {
+        if timelines.last().is_none_or(|(last, _)| *last != key) {
+            timelines.push((key, ApplicationTimeline::default()));
+        }
+        if let Some((_, timeline)) = timelines.last_mut() {
+            timeline.push(row);
+        }
+    }
+    Ok(timelines)
 }
 
 /// Like [`to_csv`], row by row.
@@ -464,7 +511,7 @@ fn keyed_row<Row: DeserializeOwned>(
 #[cfg(test)]
 mod tests {
     use super::super::testing::{assert_documented, run_record, variant};
-    use super::super::{RunOutcome, RunRecord, SeriesRow};
+    use super::super::{ApplicationBin, ApplicationSeries, RunOutcome, RunRecord, SeriesRow};
     use super::*;
 
     fn two_variants() -> Vec<VariantRecord> {
@@ -524,7 +571,16 @@ mod tests {
             defective_targets: 1,
             exposed_targets: 1,
         };
+        let over_time = |name: &str, pulls| ApplicationSeries {
+            application: name.to_owned(),
+            bins: vec![ApplicationBin {
+                pulls: pulls + 1,
+                pulls_at_peak: pulls,
+                ready_new: 2,
+            }],
+        };
         let full = |replicate, peak| RunRecord {
+            application_series: vec![over_time("shop", peak - 1), over_time("(others)", 1)],
             applications: vec![application("shop", None), application("till", Some(9.5))],
             workloads: vec![workload("shop", Some(0.1 + 0.2)), workload("till", None)],
             clusters: vec![cluster.clone()],
@@ -560,8 +616,13 @@ mod tests {
         );
         assert_eq!(tables.statuses.len(), 2);
         assert_eq!((tables.variants.len(), tables.registries.len()), (3, 5));
-        assert_eq!((tables.workloads.len(), tables.files().len()), (10, 11));
+        assert_eq!((tables.workloads.len(), tables.files().len()), (10, 12));
         assert_eq!(tables.applications.len(), 10);
+        assert_eq!(
+            tables.application_timelines.len(),
+            2,
+            "a run of each variant"
+        );
         let own = Measure::ALL
             .iter()
             .filter(|measure| measure.is_own())
@@ -580,6 +641,11 @@ mod tests {
         let files = tables.files();
         assert!(files.iter().all(|(name, _)| *name != WORKLOADS_FILE));
         assert!(files.iter().all(|(name, _)| *name != APPLICATIONS_FILE));
+        assert!(
+            files
+                .iter()
+                .all(|(name, _)| *name != APPLICATIONS_TIMELINE_FILE)
+        );
     }
 
     #[test]
@@ -756,7 +822,12 @@ mod tests {
             .into_iter()
             .map(header)
             .collect();
-        full.retain(|(name, _)| ![WORKLOADS_FILE, APPLICATIONS_FILE].contains(name));
+        let optional = [
+            WORKLOADS_FILE,
+            APPLICATIONS_FILE,
+            APPLICATIONS_TIMELINE_FILE,
+        ];
+        full.retain(|(name, _)| !optional.contains(name));
         for (_, header) in &mut full {
             *header = header.replace(",application,cluster,", ",cluster,");
         }

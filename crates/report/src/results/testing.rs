@@ -110,6 +110,7 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         clusters: Vec::new(),
         passes: Vec::new(),
         statuses: Vec::new(),
+        application_series: Vec::new(),
     }
 }
 

@@ -66,14 +66,14 @@ pub struct TimelineRow {
 }
 
 /// The common bins for the series of all runs of a variant.
-struct CommonBins {
-    bin_s: f64,
-    count: usize,
+pub(super) struct CommonBins {
+    pub(super) bin_s: f64,
+    pub(super) count: usize,
 }
 
 impl CommonBins {
     /// The common bins of a variant's runs. `None`: no run has a series.
-    fn of(variant: &VariantRecord) -> Option<Self> {
+    pub(super) fn of(variant: &VariantRecord) -> Option<Self> {
         let mut longest: f64 = 0.0;
         let mut span: f64 = 0.0;
         for run in &variant.runs {
@@ -89,6 +89,13 @@ impl CommonBins {
             bin_s,
             count: bins_of(span, bin_s),
         })
+    }
+
+    /// The index of the common bin that has this bin of a run's series.
+    pub(super) fn index_of(&self, own: usize, run: &RunRecord) -> usize {
+        // The tolerance keeps rounding errors from moving a bin into the one before it.
+        let place = (own as f64 + 1e-6) * run.bin_s / self.bin_s;
+        (place as usize).min(self.count - 1)
     }
 }
 

@@ -13,7 +13,7 @@ use super::load::LoadContext;
 use super::ranking::{RankedTime, RankedVariant, fastest, rankable, ranked_time};
 use super::room::RegistryLink;
 use super::sentence::{listed, quoted, some_of};
-use super::{cost, left, limit_lines, load, others, times, tradeoff};
+use super::{applications, cost, left, limit_lines, load, others, times, tradeoff};
 use crate::report::data::{VariantResults, latest, range_of, target_of};
 use crate::report::format::time;
 use crate::report::limits::{AssertedLimit, exceeded, fails};
@@ -72,6 +72,7 @@ pub(super) fn answer(
         ..LoadContext::default()
     };
     answer.add(AnswerKey::Load, load::line(chosen.variant, context));
+    answer.add(AnswerKey::Applications, applications::line(chosen.variant));
     let cost = cost::line(chosen, own).map(|line| at_defaults(line, chosen.variant));
     answer.add(AnswerKey::Cost, cost);
     answer.add_cause(chosen);

@@ -10,7 +10,7 @@ use super::groups::{Best, NamedVariant};
 use super::lines::{AnswerKey, AnswerLines};
 use super::load::LoadContext;
 use super::sentence::{completion, may_be_too, quoted, some_of};
-use super::{left, limit_lines, load};
+use super::{applications, left, limit_lines, load};
 use crate::report::axis::span;
 use crate::report::data::VariantResults;
 use crate::report::format::count;
@@ -60,6 +60,7 @@ pub(super) fn answer(
         AnswerKey::Load,
         load::line(least.variant, LoadContext::default()),
     );
+    answer.add(AnswerKey::Applications, applications::line(least.variant));
     answer.add(AnswerKey::Else, others(&exposed, &fewest, seed));
     answer
 }

@@ -19,6 +19,8 @@ pub(in crate::report) enum AnswerKey {
     Time,
     /// Concurrent pulls, and the load of the registry's link.
     Load,
+    /// The application that is done last, and those that make the peak of pulls.
+    Applications,
     /// What a rollout costs.
     Cost,
     /// What holds the rollout back, by trials.
@@ -41,6 +43,7 @@ impl AnswerKey {
             Self::Left => "left",
             Self::Time => "time",
             Self::Load => "load",
+            Self::Applications => "apps",
             Self::Cost => "cost",
             Self::Bound => "bound",
             Self::Path => "path",

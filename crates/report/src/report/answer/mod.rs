@@ -7,6 +7,7 @@
 //! compared ([`worlds`]). The sentences behind the lines are the details. Names stand in backticks.
 
 mod alike;
+pub(in crate::report) mod applications;
 mod asked;
 pub(in crate::report) mod bound;
 mod certainty;

@@ -16,7 +16,7 @@ use super::ranking::{RankedTime, RankedVariant, Sides, fastest, left_in, rankabl
 use super::sentence::{quoted, some_of};
 use super::short_labels::short_values;
 use super::times::times_instead;
-use super::{cost, left, limit_lines, load, times, workloads};
+use super::{applications, cost, left, limit_lines, load, times, workloads};
 use crate::report::data::VariantResults;
 use crate::report::format::{in_unit, number, time};
 use crate::report::limits::{AssertedLimit, exceeded, fails};
@@ -177,6 +177,7 @@ pub(super) fn answer(
         reference: reference.best.as_ref().map(|reference| reference.variant),
     };
     answer.add(AnswerKey::Load, load::line(chosen.variant, context));
+    answer.add(AnswerKey::Applications, applications::line(chosen.variant));
     let cost = cost::line(&chosen, &named).map(|line| at_defaults(line, chosen.variant));
     answer.add(AnswerKey::Cost, cost);
     answer.add_cause(&chosen);

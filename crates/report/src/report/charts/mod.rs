@@ -1,5 +1,6 @@
 //! The charts of a results folder, one file each, drawn from its recorded files alone.
 
+pub(super) mod applications;
 pub(super) mod causes;
 pub(super) mod completion;
 mod curves;

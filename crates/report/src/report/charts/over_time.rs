@@ -17,7 +17,7 @@ const OVERLAY_MAX: usize = 3;
 /// Variants share a time axis if the longest takes at most this many times as long as the shortest.
 pub(super) const SHARED_TIME: f64 = 4.0;
 /// Panels share a value axis if the highest curve is at most this many times as high as the lowest.
-const SHARED_VALUE: f64 = 8.0;
+pub(super) const SHARED_VALUE: f64 = 8.0;
 /// A capacity is drawn if it is at most this many times the maximum value; otherwise it would flatten the curves.
 const CAPACITY_SHOWN: f64 = 3.0;
 

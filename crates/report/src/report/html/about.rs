@@ -271,6 +271,10 @@ pub(super) fn files(results: &Results, charts: &[String]) -> String {
     }
     if !results.tables.applications.is_empty() {
         tables.push(("applications.csv", "one row per application of a run"));
+        tables.push((
+            "applications-timeline.csv",
+            "one row per time bin of an application",
+        ));
     }
     if !results.causes.is_empty() {
         tables.push((

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::markup::{escaped, filled};
 use super::{
-    OVER_TIME, PageData, SCRIPTS, STYLE, UPLOT, UPLOT_LICENCE, UPLOT_STYLE, about, is_log,
-    script_json,
+    OVER_TIME, PageData, STYLE, UPLOT, UPLOT_LICENCE, UPLOT_STYLE, about, is_log, script_json,
+    scripts,
 };
 use crate::report::columns::{COLUMNS, Column, REACHABLE};
 use crate::report::data::{Results, VariantResults};
@@ -244,7 +244,9 @@ pub fn explore_page(page: &ExploredPage<'_>) -> String {
             ("uplot", UPLOT),
             (
                 "scripts",
-                &[SCRIPTS.as_slice(), &[SCRIPT]].concat().join("\n"),
+                &[scripts(page.first).as_slice(), &[SCRIPT]]
+                    .concat()
+                    .join("\n"),
             ),
         ],
     )

@@ -32,6 +32,9 @@ pub(super) struct FleetData {
     /// neighbours.
     stages: Vec<String>,
     runs: Vec<(usize, usize)>,
+    /// The names of several applications, with the number of neighbours of each. Left out for a single application.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    applications: Vec<(String, usize)>,
 }
 
 /// The clusters of `variant`, or one in every `each`. `names` collects the distinct lists of cluster names.
@@ -58,6 +61,7 @@ pub(super) fn fleet(
     let mut instructed_before = 0;
     for cluster in clusters {
         data.add_to_stages(&cluster.stage);
+        data.add_to_applications(&cluster.application);
         let [instructed, rest @ ..] = moments(cluster).map(|moment| steps(moment, step));
         data.instructed
             .push(instructed.map(|instructed| instructed - instructed_before));
@@ -120,6 +124,15 @@ impl FleetData {
         match self.runs.last_mut() {
             Some((last, length)) if *last == place => *length += 1,
             _ => self.runs.push((place, 1)),
+        }
+    }
+
+    /// Adds the next target to its application. A single application has no name.
+    fn add_to_applications(&mut self, application: &str) {
+        match self.applications.last_mut() {
+            Some((last, length)) if last == application => *length += 1,
+            _ if application.is_empty() => {}
+            _ => self.applications.push((application.to_owned(), 1)),
         }
     }
 }
@@ -230,6 +243,30 @@ mod tests {
             (vec![1], vec![(0, 1), (1, 1)]),
             "places among those that are there"
         );
+    }
+
+    #[test]
+    fn applications_are_stored_as_runs_and_left_out_for_a_single_one() {
+        let mut rows = Vec::new();
+        for name in ["shop", "shop", "till", "shop"] {
+            rows.push(ClusterRow {
+                application: name.to_owned(),
+                ..cluster("a", "", [None; 5])
+            });
+        }
+        let info = VariantInfo::default();
+        let mut variant = VariantResults::bare(&info);
+        variant.clusters = rows.iter().collect();
+        let runs = |data: &FleetData| data.applications.clone();
+        let run = |name: &str, length| (name.to_owned(), length);
+        let all = fleet(&variant, 1, &mut Vec::new());
+        assert_eq!(runs(&all), [run("shop", 2), run("till", 1), run("shop", 1)]);
+        let some = fleet(&variant, 2, &mut Vec::new());
+        assert_eq!(runs(&some), [run("shop", 1), run("till", 1)]);
+        let one = [cluster("a", "", [None; 5])];
+        variant.clusters = one.iter().collect();
+        let json = serde_json::to_string(&fleet(&variant, 1, &mut Vec::new())).expect("JSON");
+        assert!(!json.contains("applications"), "{json}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! bytes.
 
 mod about;
+mod applications;
 mod explored;
 mod fleet;
 mod markup;
@@ -44,16 +45,19 @@ const LOG_FROM: f64 = 12.0;
 
 const TEMPLATE: &str = include_str!("../../../assets/page/page.html");
 const STYLE: &str = include_str!("../../../assets/page/page.css");
-/// The scripts of the page, ordered by dependency.
-const SCRIPTS: [&str; 7] = [
+/// The scripts of the page, ordered by dependency, without the one that starts them.
+const SCRIPTS: [&str; 6] = [
     include_str!("../../../assets/page/state.js"),
     include_str!("../../../assets/page/format.js"),
     include_str!("../../../assets/page/table.js"),
     include_str!("../../../assets/page/variants.js"),
     include_str!("../../../assets/page/curves.js"),
     include_str!("../../../assets/page/fleet.js"),
-    include_str!("../../../assets/page/main.js"),
 ];
+/// The script for results with several applications.
+const SCRIPT_OF_APPLICATIONS: &str = include_str!("../../../assets/page/applications.js");
+/// The script that starts the others.
+const MAIN_SCRIPT: &str = include_str!("../../../assets/page/main.js");
 /// The curves and the fleet over time, shared by the results page and the page of `fleetsim explore`.
 const OVER_TIME: &str = include_str!("../../../assets/page/over_time.html");
 const UPLOT: &str = include_str!("../../../assets/uplot/uPlot.iife.min.js");
@@ -104,8 +108,17 @@ struct VariantData<'r> {
     fleet: FleetData,
 }
 
+/// The charts next to the page.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PageCharts {
+    /// The names of all charts.
+    pub(super) names: Vec<String>,
+    /// The chart of the applications as SVG, which the page shows; empty if there is none.
+    pub(super) applications: String,
+}
+
 /// The HTML page with the given results.
-pub(super) fn page(results: &Results, charts: &[String]) -> String {
+pub(super) fn page(results: &Results, charts: &PageCharts) -> String {
     let variants = results.variants();
     let limits = AssertedLimit::all(results);
     let groups = groups::groups(&variants);
@@ -167,15 +180,20 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
                 "uncertainty",
                 &uncertainty::section(results, &guesses::sentences(results, &variants, &answer)),
             ),
+            (
+                "applications",
+                &applications::section(results, &charts.applications),
+            ),
+            ("applications_link", applications::link(results)),
             ("statuses", &statuses::section(results)),
             ("statuses_link", statuses::link(results)),
             ("provenance", &about::provenance(provenance, &variants)),
-            ("files", &about::files(results, charts)),
+            ("files", &about::files(results, &charts.names)),
             ("style", &format!("{UPLOT_STYLE}\n{STYLE}")),
             ("licence", &escaped(UPLOT_LICENCE)),
             ("data", &json),
             ("uplot", UPLOT),
-            ("scripts", &SCRIPTS.join("\n")),
+            ("scripts", &scripts(results).join("\n")),
         ],
     )
 }
@@ -269,6 +287,16 @@ impl<'r> VariantData<'r> {
             fleet,
         }
     }
+}
+
+/// The scripts of a page with these results, in their order.
+fn scripts(results: &Results) -> Vec<&'static str> {
+    let mut scripts = SCRIPTS.to_vec();
+    if !results.tables.applications.is_empty() {
+        scripts.push(SCRIPT_OF_APPLICATIONS);
+    }
+    scripts.push(MAIN_SCRIPT);
+    scripts
 }
 
 /// Returns whether rollouts that end at these times are only readable on a logarithmic axis.
@@ -435,7 +463,7 @@ mod tests {
         });
         results.provenance.question = "</title><script>alert('{{data}}')</script>".to_owned();
         results.provenance.variants[0].settings[0].value = "</script><b>".to_owned();
-        let page = page(&results, &[]);
+        let page = page(&results, &PageCharts::default());
         assert!(page.contains(
             "<title>&lt;/title&gt;&lt;script&gt;alert(&#39;{{data}}&#39;)&lt;/script&gt;</title>"
         ));
@@ -452,8 +480,8 @@ mod tests {
             replicates: 2,
             ..six_settings()
         });
-        let page = page(&results, &[]);
-        assert_eq!(page, super::page(&results, &[]));
+        let page = page(&results, &PageCharts::default());
+        assert_eq!(page, super::page(&results, &PageCharts::default()));
         let loads = [
             "src=\"http",
             "href=\"http",
@@ -481,7 +509,9 @@ mod tests {
                 ..six_settings()
             },
         ] {
-            assert!(page(&results(&fleet), &[]).contains("No variant has any runs."));
+            assert!(
+                page(&results(&fleet), &PageCharts::default()).contains("No variant has any runs.")
+            );
         }
     }
 
@@ -502,7 +532,7 @@ mod tests {
             strategy: None,
         };
         results.provenance.limits = vec![limit];
-        let page = page(&results, &[]);
+        let page = page(&results, &PageCharts::default());
         let headings: Vec<&str> = page
             .split("<span class=\"sorts\">")
             .skip(1)
@@ -535,7 +565,7 @@ mod tests {
                 replicates: 2,
                 ..six_settings()
             }),
-            &[],
+            &PageCharts::default(),
         );
         assert!(!page.contains("exposed cluster"));
         assert!(page.contains("Bold: the fastest and the lowest peak."));
@@ -548,7 +578,7 @@ mod tests {
                 replicates: 2,
                 ..six_settings()
             }),
-            &[],
+            &PageCharts::default(),
         );
         let rows: Vec<&str> = page.split("<th scope=\"row\"").skip(1).collect();
         let completion = |row: &str| row.split("<td ").nth(1).expect("a cell").to_owned();
@@ -580,7 +610,7 @@ mod tests {
                     waves: waves(count),
                     ..six_settings()
                 }),
-                &[],
+                &PageCharts::default(),
             );
             (
                 page.matches("<details class=\"held\" open").count(),
@@ -602,7 +632,7 @@ mod tests {
         for (at, run) in results.tables.runs.iter_mut().enumerate() {
             (run.held_by, run.held_detail) = ("batch".to_owned(), format!("1 target (مرحبا-{at})"));
         }
-        let page = page(&results, &[]);
+        let page = page(&results, &PageCharts::default());
         assert!(
             page.contains("<li>1 more reason; see") && page.contains("(<bdi>مرحبا</bdi>-0)"),
             "{page}"
@@ -616,7 +646,7 @@ mod tests {
             ..six_settings()
         });
         let listed = |results: &Results| {
-            let page = page(results, &[]);
+            let page = page(results, &PageCharts::default());
             [
                 "uncertainty.csv",
                 "draws.csv",
@@ -641,7 +671,7 @@ mod tests {
             strategy: None,
         };
         results.provenance.limits = vec![limit("peak_pulls < 1000")];
-        let page = page(&results, &[]);
+        let page = page(&results, &PageCharts::default());
         assert!(page.contains("peak_pulls &lt; 1000"));
         // Three pulls per cluster: 1, 50, 100 and 250 concurrent clusters stay below the limit, 500 and 1,000 do not.
         assert_eq!(page.matches("class=\"ok\"").count(), 4);

@@ -8,13 +8,14 @@ use itertools::Itertools;
 use super::answer::lines::{AnswerLine, AnswerLines};
 use super::answer::sentence::listed;
 use super::answer::{PageAnswer, answer, groups};
+use super::applications::{self, ApplicationMedians};
 use super::cautions;
 use super::columns::{FilledColumn, SharedPhrase, identical};
 use super::data::{Results, VariantResults, target_of};
-use super::format::{ended, percents};
+use super::format::{count, ended, in_unit, percents};
 use super::guesses;
 use super::limits::AssertedLimit;
-use super::wrap::{letters, paragraph, wrapped};
+use super::wrap::{letters, paragraph, text_table, wrapped};
 use crate::results::{Provenance, READY_TIME, RunRow};
 use fleetsim_units::counted;
 use names::Names;
@@ -176,6 +177,7 @@ pub fn table(results: &Results, width: usize, detail: Detail) -> String {
     let mut text = answered(&found, width);
     if detail == Detail::All {
         text.push_str(&behind(&found, width));
+        text.push_str(&applications_of(&variants, &found));
     }
     for (line, mut row) in names.lines().into_iter().enumerate() {
         for column in &columns {
@@ -324,6 +326,45 @@ fn behind(answer: &PageAnswer, width: usize) -> String {
         text.push_str(&wrapped(&format!("{title}{}", group.text), width, ""));
     }
     if text.is_empty() { text } else { text + "\n" }
+}
+
+/// The table of the applications of the variant that the answer chooses, or of the first one. Empty for a single
+/// application.
+fn applications_of(variants: &[VariantResults<'_>], answer: &PageAnswer) -> String {
+    let mut chosen = answer.questions.iter().map(|found| found.lines.chosen);
+    let at = chosen.next().flatten().unwrap_or(0);
+    let Some(variant) = variants.get(at) else {
+        return String::new();
+    };
+    let all = ApplicationMedians::all(variant);
+    if all.is_empty() {
+        return String::new();
+    }
+    let shown = applications::shown(&all);
+    let of_all = if shown.len() < all.len() {
+        format!(
+            ", {} of {}: the largest and the slowest",
+            shown.len(),
+            all.len()
+        )
+    } else {
+        String::new()
+    };
+    let table = text_table(
+        &shown,
+        1,
+        &[
+            ("application", &|row| row.name.to_owned()),
+            ("clusters", &|row| count(row.targets)),
+            ("released after", &|row| applications::after(row.release_s)),
+            ("completion", &|row| applications::after(row.ready_s)),
+            ("left behind", &|row| count(row.left_behind)),
+            ("peak pulls", &|row| count(row.peak_pulls)),
+            ("received", &|row| in_unit(row.received_bytes, "bytes")),
+        ],
+    );
+    let name = variant.name();
+    format!("Applications of `{name}`{of_all}; completion from the own release:\n{table}\n")
 }
 
 /// The columns that do not fit into a line: replaced by phrases, or left out.

@@ -331,6 +331,11 @@ impl World<'_> {
         self.watches_progress = true;
     }
 
+    /// Starts recording the load of each application over time.
+    pub fn watch_applications(&mut self) {
+        self.meter.watch_applications();
+    }
+
     /// Checks the progress of a Deployment, if progress deadlines are watched.
     pub(crate) fn update_progress_condition(
         &mut self,

@@ -19,7 +19,7 @@ use crate::world::clusters::workload::WorkloadState;
 use crate::world::faults::spec::DefectSpec;
 use crate::world::faults::strata::{FaultDraws, ShareFault};
 use crate::world::ids::{ClusterId, NEW, PodId, TargetId};
-use crate::world::meter::{DeploymentPhase, Meter};
+use crate::world::meter::{DeploymentPhase, LoadChangeKind, Meter};
 use crate::world::spec::WorldSpec;
 use fleetsim_rollout::Revision;
 use fleetsim_units::{Bytes, SimDuration, SimTime};
@@ -248,6 +248,11 @@ impl AppDeployment {
         if phase != self.phase {
             let was = std::mem::replace(&mut self.phase, phase);
             meter.move_deployment(was, phase);
+            if phase == DeploymentPhase::Ready {
+                meter.note_load(self.application, LoadChangeKind::Ready);
+            } else if was == DeploymentPhase::Ready {
+                meter.note_load(self.application, LoadChangeKind::NotReady);
+            }
         }
     }
 }
@@ -305,6 +310,11 @@ impl<'s> World<'s> {
     #[must_use]
     pub fn application_of_target(&self, target: TargetId) -> usize {
         self.deployments[target.index()].application
+    }
+
+    /// Returns the index of the application of a pod.
+    pub(crate) fn application_of_pod(&self, pod: PodId) -> usize {
+        self.application_of_target(self.pods[pod.index()].target)
     }
 
     /// Returns the workload of a pod.

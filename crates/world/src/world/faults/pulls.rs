@@ -14,6 +14,7 @@ use crate::engine::{EntityKey, Streams, dist};
 use crate::world::World;
 use crate::world::event::{Event, FaultEvent, Queue};
 use crate::world::ids::PodId;
+use crate::world::meter::LoadChangeKind;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::pull_wait::PullWaits;
 use crate::world::registry::request::HostRole;
@@ -73,6 +74,10 @@ impl World<'_> {
         self.pods.take_event(pod);
         self.count_pull(pod);
         let cluster = self.nodes[self.pods[pod.index()].node.index()].cluster;
+        let application = self.application_of_pod(pod);
+        self.meter
+            .note_load(application, LoadChangeKind::PullBegins);
+        self.meter.note_load(application, LoadChangeKind::PullEnds);
         let state = &mut self.clusters[cluster.index()];
         state.pull_begins(queue.now(), &mut self.meter);
         state.pull_ends(queue.now(), PullWaits::NONE, &mut self.meter);

@@ -4,9 +4,12 @@
 //! it exceeds [`MAX_BINS`], pairs of bins are merged, so a long rollout keeps a bounded series. The peaks of the
 //! registry's egress over a second and over a minute are measured before any merging.
 
+mod application_load;
 #[cfg(test)]
 mod tests;
 
+use crate::world::ids::ApplicationId;
+pub use application_load::{LoadChange, LoadChangeKind};
 use fleetsim_units::{BytesPerSec, SimDuration, SimTime};
 
 /// Maximum number of bins of a series before they are merged in pairs.
@@ -244,6 +247,8 @@ pub struct Meter {
     seconds_per_bin: u64,
     phases: [u64; PHASES],
     peak_not_ready: u64,
+    /// The changes of each application. `None`: they are not watched.
+    load_changes: Option<Vec<LoadChange>>,
     /// Number of image pulls in progress.
     pub pulls: Gauge,
     /// Number of blob downloads in progress.
@@ -291,6 +296,7 @@ impl Meter {
             seconds_per_bin: 1,
             phases: [deployments, 0, 0, 0],
             peak_not_ready: 0,
+            load_changes: None,
             pulls: Gauge::default(),
             downloads: Gauge::default(),
             registry_downloads: Gauge::default(),
@@ -476,6 +482,28 @@ impl Meter {
         self.phases[from as usize] -= 1;
         self.phases[to as usize] += 1;
         self.peak_not_ready = self.peak_not_ready.max(self.not_ready());
+    }
+
+    /// Starts recording the changes of each application.
+    pub(crate) fn watch_applications(&mut self) {
+        self.load_changes = Some(Vec::new());
+    }
+
+    /// Records a change of an application, if they are watched. Call [`Meter::advance`] first.
+    pub(crate) fn note_load(&mut self, application: usize, kind: LoadChangeKind) {
+        if let Some(changes) = &mut self.load_changes {
+            changes.push(LoadChange {
+                at: self.now,
+                application: ApplicationId(application as u16),
+                kind,
+            });
+        }
+    }
+
+    /// Returns the changes of all applications in the order of events. Empty if they are not watched.
+    #[must_use]
+    pub fn load_changes(&self) -> &[LoadChange] {
+        self.load_changes.as_deref().unwrap_or_default()
     }
 
     /// Returns the number of deployments that are instructed and not ready.

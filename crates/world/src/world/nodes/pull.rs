@@ -28,6 +28,7 @@ use crate::world::distribution::spec::LazySpec;
 use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::faults::pulls::PlannedFailure;
 use crate::world::ids::{NodeId, PodId, PullId};
+use crate::world::meter::LoadChangeKind;
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::node::{Blob, NodeState, QueuedPull};
 use crate::world::nodes::pull_error::{PullError, PullFacts};
@@ -352,6 +353,9 @@ impl World<'_> {
             progress: Some(Box::new(progress)),
         });
         self.count_pull(pod);
+        let application = self.application_of_pod(pod);
+        self.meter
+            .note_load(application, LoadChangeKind::PullBegins);
         let state = &mut self.clusters[cluster.index()];
         state.pull_begins(now, &mut self.meter);
         if state.pulls_now == 1 {
@@ -555,6 +559,7 @@ impl World<'_> {
         pull.ended = true;
         pull.finished = Some(now);
         let on = pull.node;
+        let pod = pull.pod;
         let progress = pull.progress.take().expect("an attempt ends once");
         let PullProgress {
             others,
@@ -577,6 +582,8 @@ impl World<'_> {
         node.merged_pulls -= others.len();
         node.shrink();
         let cluster = node.cluster;
+        let application = self.application_of_pod(pod);
+        self.meter.note_load(application, LoadChangeKind::PullEnds);
         let state = &mut self.clusters[cluster.index()];
         state.pull_ends(now, waits, &mut self.meter);
         if state.pulls_now == 0 {
