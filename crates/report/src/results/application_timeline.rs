@@ -1,4 +1,4 @@
-//! `applications-timeline.csv`: the largest applications of each variant's displayed run, in the bins of `timeline.csv`.
+//! `applications-timeline.csv`: the largest applications of each displayed run, in the bins of `timeline.csv`.
 //!
 //! Bins of a run are merged as for `timeline.csv`: the maximum of each application's pulls, the moment with the most
 //! pulls of all applications together, and the last number of ready targets.

@@ -363,6 +363,30 @@ fn the_workloads_of_a_release_are_distinguished() {
 }
 
 #[test]
+fn a_workload_that_is_not_ready_at_the_end_has_no_time() {
+    let mut results = results_of(&of_waves(grid("git", 10, &[])));
+    for run in results.tables.runs.clone() {
+        for (workload, ready_s) in [("big", Some(267.0)), ("small", None)] {
+            let key = RunKey {
+                variant: run.variant.clone(),
+                replicate: run.replicate,
+                ..RunKey::default()
+            };
+            let row = WorkloadRow {
+                workload: workload.to_owned(),
+                ready_s,
+            };
+            results.tables.workloads.push((key, row));
+        }
+    }
+    let said = text(&results, &[]);
+    assert!(
+        said.contains("big in 4.45 min, small not in half of the runs"),
+        "{said}"
+    );
+}
+
+#[test]
 fn choices_of_similar_duration_are_compared_with_the_fastest() {
     let path = "distribution";
     let names = ["{direct: {}}", "{cache: {}}", "{kraken: {}}"];

@@ -9,7 +9,7 @@ use fleetsim_units::stats;
 /// Maximum number of named workloads.
 const MOST: usize = 4;
 
-/// The median time of a workload.
+/// The median time of a workload; infinite if it is not ready in half of the runs.
 pub(super) struct WorkloadTime<'r> {
     pub(super) name: &'r str,
     pub(super) ready_s: f64,
@@ -27,14 +27,15 @@ pub(super) fn times<'r>(variant: &VariantResults<'r>) -> Vec<WorkloadTime<'r>> {
         for row in variant.workloads.iter().filter(|row| row.workload == name) {
             ready.push(row.ready_s.unwrap_or(f64::INFINITY));
         }
-        if let Some(ready_s) = stats::median(&ready) {
+        if let Some(ready_s) = stats::quantile_of_sorted(&stats::ordered(&ready), 0.5) {
             times.push(WorkloadTime { name, ready_s });
         }
     }
     times
 }
 
-/// `agent in 12.0 s, shop in 4.45 min`. `None`: there is one workload, or there are many.
+/// `agent in 12.0 s, shop in 4.45 min`; `shop not in half of the runs` if it is not ready in half of the runs. `None`: there is one
+/// workload, or there are many.
 pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
     let mut times = times(variant);
     if times.len() < 2 || times.len() > MOST {
@@ -43,7 +44,11 @@ pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
     times.sort_by(|a, b| a.ready_s.total_cmp(&b.ready_s));
     let mut parts: Vec<String> = Vec::new();
     for WorkloadTime { name, ready_s } in times {
-        parts.push(format!("{name} in {}", time(ready_s)));
+        parts.push(if ready_s.is_finite() {
+            format!("{name} in {}", time(ready_s))
+        } else {
+            format!("{name} not in half of the runs")
+        });
     }
     Some(parts.join(", "))
 }
@@ -67,7 +72,7 @@ pub(super) fn greatest_gain(
             continue;
         };
         let factor = earlier.ready_s / now.ready_s;
-        if factor > greatest {
+        if factor > greatest && earlier.ready_s.is_finite() {
             greatest = factor;
             gain = Some(format!(
                 "{} is ready after {} instead of {}",
