@@ -16,6 +16,7 @@ mod fleet_agent;
 mod hub;
 mod kubefleet_agent;
 mod recording;
+mod several;
 mod windows;
 mod words;
 
