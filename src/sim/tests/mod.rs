@@ -15,6 +15,7 @@ mod field;
 mod fleet_agent;
 mod hub;
 mod kubefleet_agent;
+mod published;
 mod recording;
 mod several;
 mod windows;
