@@ -8,7 +8,8 @@
 //! Each application of a run has a controller of its own here, which keeps its keys, its timers and its random draws.
 //! The [`SharedHub`] has what those controllers share: the free workers with the line of the applications that wait
 //! for them, token buckets, and whatever a product adds with [`SharedHub::part`]. Parts with the same name and the same
-//! settings are one part. Parts with other settings belong to another installation of the product.
+//! settings are one part. Parts with other settings belong to another installation of the product. A part that works
+//! for an application on the timer of another is a [`PendingWork`], so that the run does not end in the meantime.
 //!
 //! An application takes a worker only if it is the first in the line. If a worker is free for another application,
 //! that one is woken by an event at the same instant ([`Plane::wake`](super::Plane::wake)). So a run with one
@@ -32,10 +33,23 @@ pub struct SharedHub {
     parts: Rc<RefCell<HubParts>>,
 }
 
+/// A shared part whose result for an application may come with an event of another one.
+pub trait PendingWork: Debug {
+    /// Returns whether an application waits for this part.
+    fn has_work_of(&self, application: ApplicationId) -> bool;
+}
+
+impl<T: PendingWork> PendingWork for RefCell<T> {
+    fn has_work_of(&self, application: ApplicationId) -> bool {
+        self.borrow().has_work_of(application)
+    }
+}
+
 /// The parts of a hub, in the order in which they were first asked for.
 #[derive(Debug, Default)]
 struct HubParts {
-    lines: Vec<Rc<RefCell<WorkerLine>>>,
+    /// The parts that applications may wait for.
+    working: Vec<Rc<dyn PendingWork>>,
     parts: Vec<HubPart>,
 }
 
@@ -95,16 +109,29 @@ impl SharedHub {
         part
     }
 
+    /// Returns a part like [`Self::part`] that applications may wait for.
+    pub fn working_part<S: PartialEq + 'static, T: PendingWork + 'static>(
+        &self,
+        name: &str,
+        settings: S,
+        initial: T,
+    ) -> Rc<RefCell<T>> {
+        let part = self.part(name, settings, initial);
+        let working = &mut self.parts.borrow_mut().working;
+        let is_known = working
+            .iter()
+            .any(|known| std::ptr::addr_eq(Rc::as_ptr(known), Rc::as_ptr(&part)));
+        if !is_known {
+            working.push(Rc::<RefCell<T>>::clone(&part));
+        }
+        part
+    }
+
     /// Returns the workers of the controller with this name, of which there are `count`.
     pub fn workers(&self, name: &str, count: usize) -> SharedWorkers {
-        let line = self.part(name, count, WorkerLine::new(count));
-        let lines = &mut self.parts.borrow_mut().lines;
-        if !lines.iter().any(|known| Rc::ptr_eq(known, &line)) {
-            lines.push(Rc::clone(&line));
-        }
         SharedWorkers {
             application: self.application,
-            line,
+            line: self.working_part(name, count, WorkerLine::new(count)),
         }
     }
 
@@ -114,14 +141,12 @@ impl SharedHub {
         self.part(name, count, WorkerLine::new(fewer));
     }
 
-    /// Returns whether the application waits for any shared worker.
+    /// Returns whether the application waits for any shared part.
     pub fn is_waiting(&self) -> bool {
-        for line in &self.parts.borrow().lines {
-            if line.borrow().waiting.contains(&self.application) {
-                return true;
-            }
-        }
-        false
+        let hub = self.parts.borrow();
+        hub.working
+            .iter()
+            .any(|part| part.has_work_of(self.application))
     }
 }
 
@@ -133,6 +158,12 @@ struct WorkerLine {
     waiting: VecDeque<ApplicationId>,
     /// Whether the first application in the line was woken to take a free worker.
     is_woken: bool,
+}
+
+impl PendingWork for WorkerLine {
+    fn has_work_of(&self, application: ApplicationId) -> bool {
+        self.waiting.contains(&application)
+    }
 }
 
 impl WorkerLine {

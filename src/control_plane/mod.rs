@@ -35,7 +35,7 @@ pub use agenda::Agenda;
 pub use api_client::{ApiClient, ApiRequest, RetryPolicy};
 pub use controller::{Change, Controller, ControllerInput, RolloutObject, Traits};
 pub use driver::ControlPlane;
-pub use hub::{SharedHub, SharedWorkers, WorkerTurn};
+pub use hub::{PendingWork, SharedHub, SharedWorkers, WorkerTurn};
 pub use plane::{Plane, SeenActs};
 pub use settings::{API_REQUEST, ControlLoop, WATCH_DELAY};
 pub use status_log::StatusLog;

@@ -309,6 +309,16 @@ impl WorkerPool {
         }
     }
 
+    /// Gives the pool with this name fewer workers than the `size` that the product asks for.
+    #[cfg(test)]
+    pub(crate) fn limit(hub: &SharedHub, name: &str, size: usize, fewer: usize) {
+        let pool = PooledWorkers {
+            size: fewer,
+            busy: BinaryHeap::new(),
+        };
+        hub.part(name, size, pool);
+    }
+
     /// Assigns a task of this duration to the first free worker. Returns the end of the task.
     pub fn work(&mut self, now: SimTime, duration: SimDuration) -> SimTime {
         let PooledWorkers { size, busy } = &mut *self.pool.borrow_mut();

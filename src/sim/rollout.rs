@@ -107,7 +107,8 @@ impl<'s> RunningRollout<'s> {
 
     /// Returns whether no pending step of the control plane can change anything until the world changes.
     pub(super) fn is_idle(&self, world: &World<'s>) -> bool {
-        // A native controller cannot act without a timer, unless another application has the worker it waits for.
+        // A native controller cannot act without a timer, unless it waits for a shared part of the hub, whose timer may
+        // be one of another application.
         let has_no_timer =
             self.control.timers() == 0 && !self.is_of_process() && !self.hub.is_waiting();
         let is_complete = self.progress.is_complete();

@@ -14,6 +14,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::settings::ApplicationControllerSettings;
+use crate::control_plane::PendingWork;
 use crate::units::{SimDuration, SimTime};
 use crate::world::ApplicationId;
 
@@ -171,9 +172,11 @@ impl HubCpu {
     pub(super) fn sets_with_ended(&self) -> BTreeSet<ApplicationId> {
         self.ended.iter().map(|sync| sync.of.set).collect()
     }
+}
 
+impl PendingWork for HubCpu {
     /// Returns whether syncs of a set are computed, or have ended and were not taken yet.
-    pub(super) fn has_work_of(&self, set: ApplicationId) -> bool {
+    fn has_work_of(&self, set: ApplicationId) -> bool {
         let mut computed = self.queues.iter().flatten().chain(&self.ended);
         computed.any(|sync| sync.of.set == set)
     }

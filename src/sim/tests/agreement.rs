@@ -132,7 +132,7 @@ fn renamed(recording: &Recording, found: &[Instruction]) -> Vec<Instruction> {
 }
 
 /// Returns the index of each recorded instruction among the found ones.
-fn places(wanted: &[Instruction], found: &[Instruction]) -> Result<Vec<usize>, String> {
+pub(super) fn places(wanted: &[Instruction], found: &[Instruction]) -> Result<Vec<usize>, String> {
     let mut places: BTreeMap<(usize, u32), VecDeque<usize>> = BTreeMap::new();
     for (place, &(_, target, revision)) in found.iter().enumerate() {
         places
@@ -161,23 +161,34 @@ fn places(wanted: &[Instruction], found: &[Instruction]) -> Result<Vec<usize>, S
 
 /// Checks that instructions recorded more than one API request apart have the same order.
 fn in_order(recording: &Recording, places: &[usize]) -> Result<(), String> {
-    let (wanted, request) = (
-        &recording.deploy,
-        recording.hello.latency.request().as_nanos(),
-    );
-    let (mut earlier, mut latest) = (0, None);
-    for (nth, &(at, target, _)) in wanted.iter().enumerate() {
+    match overtaking(recording, places).first() {
+        Some(&nth) => {
+            let (at, target, _) = recording.deploy[nth];
+            Err(format!(
+                "instruction {nth}, target {target} at {at} ns, overtakes one of an earlier time"
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns the instructions that come before one that was recorded more than one API request earlier.
+pub(super) fn overtaking(recording: &Recording, places: &[usize]) -> Vec<usize> {
+    let wanted = &recording.deploy;
+    let request = recording.hello.latency.request().as_nanos();
+    let mut earlier = 0;
+    let mut latest = None;
+    let mut overtaking = Vec::new();
+    for (nth, &(at, ..)) in wanted.iter().enumerate() {
         while wanted[earlier].0 + request < at {
             latest = latest.max(Some(places[earlier]));
             earlier += 1;
         }
         if latest > Some(places[nth]) {
-            return Err(format!(
-                "instruction {nth}, target {target} at {at} ns, overtakes one of an earlier time"
-            ));
+            overtaking.push(nth);
         }
     }
-    Ok(())
+    overtaking
 }
 
 fn in_time(recording: &Recording, found: &[Instruction], places: &[usize]) -> Result<(), String> {
@@ -195,7 +206,7 @@ fn in_time(recording: &Recording, found: &[Instruction], places: &[usize]) -> Re
 
 /// Returns the time at which the last cluster is ready, and the peak number of clusters that are instructed and not
 /// yet ready.
-fn outcome(recording: &Recording, instructions: &[Instruction]) -> (Option<u64>, usize) {
+pub(super) fn outcome(recording: &Recording, instructions: &[Instruction]) -> (Option<u64>, usize) {
     // A cluster pulls until it is ready, or until it is instructed again.
     let mut until = BTreeMap::new();
     let mut changes = Vec::new();

@@ -48,20 +48,26 @@ pub(super) struct Sight<'a, S> {
     pub(super) now: SimTime,
     pub(super) request: SimDuration,
     pub(super) watch: SimDuration,
-    target: usize,
-    outcome: &'a mut Outcome<S>,
+    /// The target. An agent of several applications acts for one of them at a time: then this is the application.
+    pub(super) target: usize,
+    pub(super) outcome: &'a mut Outcome<S>,
 }
 
 impl<S> Sight<'_, S> {
     pub(super) fn after(&mut self, delay: SimDuration, step: S) {
-        self.outcome
-            .planned
-            .push((self.now + delay, Due::Step(self.target, step)));
+        self.outcome.planned.push(PlannedStep {
+            at: self.now + delay,
+            target: self.target,
+            step,
+        });
     }
 
     /// Records that an instruction has reached the cluster.
     pub(super) fn deployed(&mut self, revision: u32) {
-        self.outcome.deployed.push((self.target, revision));
+        self.outcome.deployed.push(Deployed {
+            target: self.target,
+            revision,
+        });
     }
 
     /// Writes a status in the management cluster.
@@ -71,16 +77,55 @@ impl<S> Sight<'_, S> {
 
     /// Writes a status in the management cluster, including whether the cluster reports a failure.
     pub(super) fn report_health(&mut self, applied: u32, ready: bool, degraded: bool) {
-        self.outcome
-            .reports
-            .push((self.target, applied, ready, degraded));
+        self.outcome.reports.push(AgentReport {
+            target: self.target,
+            applied,
+            ready,
+            degraded,
+        });
     }
 }
 
-struct Outcome<S> {
-    planned: Vec<(SimTime, Due<S>)>,
-    deployed: Vec<(usize, u32)>,
-    reports: Vec<(usize, u32, bool, bool)>,
+/// What an agent does at one instant.
+#[derive(Debug)]
+pub(super) struct Outcome<S> {
+    pub(super) planned: Vec<PlannedStep<S>>,
+    pub(super) deployed: Vec<Deployed>,
+    pub(super) reports: Vec<AgentReport>,
+}
+
+impl<S> Default for Outcome<S> {
+    fn default() -> Self {
+        Self {
+            planned: Vec::new(),
+            deployed: Vec::new(),
+            reports: Vec::new(),
+        }
+    }
+}
+
+/// A step that an agent plans.
+#[derive(Debug)]
+pub(super) struct PlannedStep<S> {
+    pub(super) at: SimTime,
+    pub(super) target: usize,
+    pub(super) step: S,
+}
+
+/// An instruction that reaches a cluster.
+#[derive(Debug)]
+pub(super) struct Deployed {
+    pub(super) target: usize,
+    pub(super) revision: u32,
+}
+
+/// A status that an agent writes.
+#[derive(Debug)]
+pub(super) struct AgentReport {
+    pub(super) target: usize,
+    pub(super) applied: u32,
+    pub(super) ready: bool,
+    pub(super) degraded: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -250,9 +295,8 @@ impl<'r, A: Agent> Field<'r, A> {
             .collect();
     }
 
-    /// Returns the simulated revision for a recorded one. Any revision older than the installed one counts as old.
     fn native(&self, revision: u32) -> Revision {
-        Revision((revision + NEW.0).saturating_sub(self.newest).max(OLD.0))
+        native_revision(revision, self.newest)
     }
 
     fn plan(&mut self, at: SimTime, due: Due<A::Step>, queue: &mut Queue) {
@@ -272,11 +316,7 @@ impl<'r, A: Agent> Field<'r, A> {
         act: impl FnOnce(&mut A, &mut Sight<'_, A::Step>),
     ) {
         let latency = &self.recording.hello.latency;
-        let mut outcome = Outcome {
-            planned: Vec::new(),
-            deployed: Vec::new(),
-            reports: Vec::new(),
-        };
+        let mut outcome = Outcome::default();
         let (request, watch, now) = (latency.request(), latency.watch(), queue.now());
         act(
             &mut self.agents[target],
@@ -288,19 +328,18 @@ impl<'r, A: Agent> Field<'r, A> {
                 outcome: &mut outcome,
             },
         );
-        for (at, due) in outcome.planned {
-            self.plan(at, due, queue);
+        for PlannedStep { at, target, step } in outcome.planned {
+            self.plan(at, Due::Step(target, step), queue);
         }
-        for (target, revision) in outcome.deployed {
+        for Deployed { target, revision } in outcome.deployed {
             self.deployed(target, revision, queue);
         }
-        for (target, applied, ready, degraded) in outcome.reports {
-            let applied = self.native(applied);
+        for status in outcome.reports {
             let report = Report {
-                target: TargetId(target as u32),
-                applied,
-                ready,
-                degraded,
+                target: TargetId(status.target as u32),
+                applied: self.native(status.applied),
+                ready: status.ready,
+                degraded: status.degraded,
                 failure: None,
             };
             control.arrive(report, queue);
@@ -392,4 +431,10 @@ impl<'r, A: Agent> Field<'r, A> {
             self.plan(at, Due::Change(change), queue);
         }
     }
+}
+
+/// Returns the simulated revision for a recorded one, if `newest` is the new revision. Any revision older than the
+/// installed one counts as old.
+pub(super) fn native_revision(revision: u32, newest: u32) -> Revision {
+    Revision((revision + NEW.0).saturating_sub(newest).max(OLD.0))
 }

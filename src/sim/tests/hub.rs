@@ -4,12 +4,12 @@
 use std::fs;
 
 use crate::control_plane::{Change, ControlPlane, RolloutTargets, SharedHub, TargetStates};
-use crate::engine::{EventQueue, Observer, Streams};
+use crate::engine::{self, End, EventQueue, Observer, Streams};
 use crate::products::Run;
 use crate::results::PassRow;
 use crate::rollout::Revision;
 use crate::scenario::{self, Overrides, Variant};
-use crate::sim;
+use crate::sim::{self, Sim};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ApplicationId, DriverEvent, Event, Queue, TargetId};
 
@@ -179,18 +179,24 @@ struct AppliedAll {
     turns: usize,
 }
 
+const TWO_HALVES: &str = "{name: 'a-{01..20}', nodes: 1, downlink: 10 Gbit/s, rtt: 1 ms, labels: {half: a}}, {name: \
+                          'b-{01..20}', nodes: 1, downlink: 10 Gbit/s, rtt: 1 ms, labels: {half: b}}";
+
+/// Returns two applications, each on one half of the clusters.
+fn two_applications() -> String {
+    format!(
+        "applications: {{one: {{clusters: {{matchLabels: {{half: a}}}}, {RELEASE}}}, two: {{clusters: {{matchLabels: \
+         {{half: b}}}}, {RELEASE}}}}}"
+    )
+}
+
 /// Rolls out one application to 40 clusters, or two applications to 20 clusters each.
 fn applied(applications: usize, settings: &str, strategy: &str) -> AppliedAll {
-    let fleet = "{name: 'a-{01..20}', nodes: 1, downlink: 10 Gbit/s, rtt: 1 ms, labels: {half: a}}, {name: \
-                 'b-{01..20}', nodes: 1, downlink: 10 Gbit/s, rtt: 1 ms, labels: {half: b}}";
     let rollouts = match applications {
         1 => RELEASE.to_owned(),
-        _ => format!(
-            "applications: {{one: {{clusters: {{matchLabels: {{half: a}}}}, {RELEASE}}}, two: {{clusters: \
-             {{matchLabels: {{half: b}}}}, {RELEASE}}}}}"
-        ),
+        _ => two_applications(),
     };
-    let variant = variant(fleet, &format!("{rollouts}\n{settings}"), strategy);
+    let variant = variant(TWO_HALVES, &format!("{rollouts}\n{settings}"), strategy);
     let mut turns = HubTurns::default();
     let record = sim::run_observed(&variant, 1, 0, &mut turns).expect("it starts no process");
     assert_eq!(record.clusters.len(), 40);
@@ -242,6 +248,27 @@ fn two_sets_share_the_cores_of_the_shards() {
     let strategy =
         argo_cd("operationProcessors: 400, clientQps: 0, shards: 2, cpu: 1, cpuPerSync: 0.5 s");
     assert_shared("", &strategy, 20.0, 22.0);
+}
+
+#[test]
+fn a_set_whose_syncs_the_shared_cores_compute_is_not_idle() {
+    // 40 syncs of 60 s on one core. Only the set whose sync ends next has a timer for it.
+    let strategy =
+        argo_cd("operationProcessors: 400, clientQps: 0, shards: 2, cpu: 1, cpuPerSync: 60 s");
+    let variant = variant(TWO_HALVES, &two_applications(), &strategy);
+    let mut queue: Queue = EventQueue::new();
+    let mut sim = Sim::new(&variant.scenario, "hub", 1, 0, &mut queue);
+    let until = SimTime::from_secs(30);
+    let end = engine::run(&mut sim, &mut queue, &mut (), until, |_, _| false);
+    assert_eq!(end, End::Horizon);
+    let mut timers = Vec::new();
+    for rollout in &sim.rollouts {
+        timers.push(rollout.control.timers());
+    }
+    assert!(timers.contains(&0), "one set has no timer: {timers:?}");
+    for rollout in &sim.rollouts {
+        assert!(!rollout.is_idle(&sim.world), "its syncs are computed");
+    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //! `controllers/PROTOCOL.md` describes the first message, `controllers/README.md` the rest.
 //!
 //! Two environment variables choose recordings: `RECORDINGS=DIR` reads the folders `DIR/argocd`, `DIR/fleet` and
-//! `DIR/kubefleet` (one of them is enough) instead of the repository's; `REPLAY=WORD` selects recordings whose name
-//! contains the word.
+//! `DIR/kubefleet` (one of them is enough) instead of the repository's, and `DIR/several/argocd` and
+//! `DIR/several/fleet`; `REPLAY=WORD` selects recordings whose name contains the word.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::units::SimDuration;
 
@@ -85,6 +85,9 @@ pub(super) struct Release {
     #[serde(default)]
     pub(super) installed: u32,
     pub(super) revision: u32,
+    /// The time of its publication. Only recordings of several applications have one.
+    #[serde(default)]
+    pub(super) at: u64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -116,17 +119,17 @@ impl Latency {
 /// The scripted behaviour of targets.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Rules {
-    apply: u64,
-    ready: u64,
+    pub(super) apply: u64,
+    pub(super) ready: u64,
     #[serde(default)]
-    targets: BTreeMap<usize, Exception>,
+    pub(super) targets: BTreeMap<usize, Exception>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Exception {
-    ready: Option<u64>,
-    fails: Vec<u32>,
+pub(super) struct Exception {
+    pub(super) ready: Option<u64>,
+    pub(super) fails: Vec<u32>,
 }
 
 impl Rules {
@@ -147,6 +150,8 @@ impl Rules {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct News {
     pub(super) at: u64,
+    /// The application, if there are several and it is not the first.
+    pub(super) application: Option<usize>,
     pub(super) target: Option<usize>,
     pub(super) applied: Option<u32>,
     pub(super) ready: Option<bool>,
@@ -186,11 +191,16 @@ pub(super) fn are_all() -> bool {
         .all(|name| std::env::var_os(name).is_none())
 }
 
-/// Returns all recordings of a product, by name.
+/// Returns all recordings of a product with one application, by name.
 pub(super) fn recordings(product: &str) -> Vec<Recording> {
-    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/closed-loop");
+    recordings_in(product)
+}
+
+/// Returns all recordings in a folder for a product, by name.
+pub(super) fn recordings_in<R: DeserializeOwned>(product: &str) -> Vec<R> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/closed-loop");
     let folder = std::env::var_os("RECORDINGS")
-        .map_or_else(own, PathBuf::from)
+        .map_or(own, PathBuf::from)
         .join(product);
     if !are_all() && !folder.exists() {
         return Vec::new();
@@ -203,13 +213,16 @@ pub(super) fn recordings(product: &str) -> Vec<Recording> {
     if let Ok(wanted) = std::env::var("REPLAY") {
         files.retain(|file| file.to_string_lossy().contains(&wanted));
     }
-    let read = |file: &std::path::PathBuf| {
+    let mut recordings = Vec::with_capacity(files.len());
+    for file in &files {
         let mut text = String::new();
         let packed = fs::File::open(file).expect("a recording");
         flate2::read::GzDecoder::new(packed)
             .read_to_string(&mut text)
             .expect("compressed text");
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
-    };
-    files.iter().map(read).collect()
+        let recording = serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        recordings.push(recording);
+    }
+    recordings
 }

@@ -22,7 +22,7 @@
 //! `SyncError` of an application that would sync by itself.
 
 use super::{ApplicationController, ApplicationStep, Attempt, StatusPatch};
-use crate::control_plane::{Plane, TargetStates};
+use crate::control_plane::{PendingWork as _, Plane, TargetStates};
 use crate::rollout::ObjectCondition;
 use crate::rollout::argo_cd::{ApplicationView, ArgoCd, OperationMessage, OperationPhase};
 use crate::units::SimTime;

@@ -357,8 +357,8 @@ impl ApplicationController {
         for number in 0..settings.shards {
             shards.push(Shard::new(number, settings, &run.streams, &run.hub));
         }
-        let cores =
-            HubCpu::new(&settings).map(|cores| run.hub.part("shared cores", settings, cores));
+        let cores = HubCpu::new(&settings)
+            .map(|cores| run.hub.working_part("shared cores", settings, cores));
         let webhook = strategy.has_webhook.then(|| WebhookHandler::new(run));
         Self {
             release,
