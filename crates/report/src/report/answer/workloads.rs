@@ -34,8 +34,8 @@ pub(super) fn times<'r>(variant: &VariantResults<'r>) -> Vec<WorkloadTime<'r>> {
     times
 }
 
-/// `agent in 12.0 s, shop in 4.45 min`; `shop not in half of the runs` if it is not ready in half of the runs. `None`: there is one
-/// workload, or there are many.
+/// `agent in 12.0 s, shop in 4.45 min`, or `shop not in half of the runs`. `None`: there is one workload, or there are
+/// many.
 pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
     let mut times = times(variant);
     if times.len() < 2 || times.len() > MOST {
