@@ -5,8 +5,8 @@
 //!
 //! - [`RunRecord`] is the record of one run; [`VariantRecord`] holds the runs of one variant.
 //! - [`Tables::of`] makes the tables from them, [`Tables::files`] writes them as CSV, [`Tables::read`] reads them back.
-//! - `series_parquet` (Cargo feature `parquet`) writes the time series of every run, `application_series_parquet` those of
-//!   the applications of displayed runs.
+//! - `series_parquet` (Cargo feature `parquet`) writes the time series of every run, `application_series_parquet` those
+//!   of the applications of displayed runs.
 //! - [`Measure`] is a measure of a run: each is defined once, with its column, unit, definition and direction.
 //! - [`Provenance`] says where results come from; [`Publication`] publishes a folder as a whole or not at all.
 //! - [`Limit`] is a condition on a measure, [`Objective`] a duration to minimise, and [`PlanRecord`] the result of a
