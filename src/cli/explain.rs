@@ -5,6 +5,7 @@ mod needs;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use clap::Args;
 use fleetsim::results::grouped;
@@ -123,8 +124,10 @@ fn fleet(scenario: &Scenario, target: &str) -> String {
     for limit in registry_limits(&world.registry) {
         let _ = writeln!(text, "registry: {limit}");
     }
+    let mut first = 0;
     for alike in scenario.applications.chunk_by(has_images_alike) {
-        text.push_str(&images(scenario, alike));
+        text.push_str(&images(scenario, first..first + alike.len()));
+        first += alike.len();
     }
     for line in distribution::lines(world) {
         let _ = writeln!(text, "{line}");
@@ -163,26 +166,44 @@ fn layer_sizes(world: &WorldSpec) -> Vec<Vec<&SizeModel>> {
     sizes
 }
 
-/// Returns the sizes of the images of applications with images that are alike.
-fn images(scenario: &Scenario, alike: &[ApplicationRollout]) -> String {
-    let first = scenario.fleet_of(&alike[0]).world;
+/// Returns the sizes of the images of these applications, which are alike.
+fn images(scenario: &Scenario, alike: Range<usize>) -> String {
+    let view = scenario.fleet_of(&scenario.applications[alike.start]).world;
     let mut pulling = 0.0;
-    for at in 0..first.clusters.len() {
-        pulling += first.mean_nodes_with_pods(at);
+    for at in 0..view.clusters.len() {
+        pulling += view.mean_nodes_with_pods(at);
+    }
+    let mut of_applications = Vec::new();
+    for at in alike {
+        of_applications.push(images_of(scenario, at));
     }
     let mut text = String::new();
-    for nth in 0..first.images.len() {
+    for nth in 0..of_applications[0].len() {
         let mut alike_images = Vec::new();
-        for application in alike {
-            let world = scenario.fleet_of(application).world;
-            alike_images.push(ReleasedImage {
-                image: &world.images[nth],
-                release: world.applications[0].release,
-            });
+        for images in &of_applications {
+            alike_images.push(images[nth]);
         }
         text.push_str(&image(&alike_images, pulling.round() as u64));
     }
     text
+}
+
+/// Returns the images of an application in the order of its workloads. An only application has all images of the world.
+fn images_of(scenario: &Scenario, application: usize) -> Vec<ReleasedImage<'_>> {
+    let world = &scenario.world;
+    if !scenario.has_several_applications() {
+        return released_images(world);
+    }
+    let application = &world.applications[application];
+    let used = application.workloads.iter().map(|workload| workload.image);
+    let mut images = Vec::new();
+    for at in used.unique() {
+        images.push(ReleasedImage {
+            image: &world.images[at],
+            release: application.release,
+        });
+    }
+    images
 }
 
 /// An image, and whether its previous revision runs when the rollout starts.
