@@ -253,7 +253,7 @@ impl Strategy for ArgoCdStrategy {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(controller::ArgoCdController::new(self, run))
+        Box::new(controller::ArgoCdController::new(self, &run))
     }
 }
 
@@ -285,7 +285,7 @@ impl Strategy for ArgoCdProposal {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(proposal_adapter::ProposalController::new(self, run))
+        Box::new(proposal_adapter::ProposalController::new(self, &run))
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) struct ProposalController<'s> {
 }
 
 impl<'s> ProposalController<'s> {
-    pub(super) fn new(strategy: &'s ArgoCdProposal, run: Run<'s>) -> Self {
+    pub(super) fn new(strategy: &'s ArgoCdProposal, run: &Run<'s>) -> Self {
         let world = run.fleet.world;
         let clusters = &world.clusters;
         let applications = strategy.applications(clusters);

@@ -22,7 +22,7 @@ pub(super) struct BaselineController<'s> {
 }
 
 impl<'s> BaselineController<'s> {
-    pub(super) fn new(run: Run<'s>, baseline: Baseline) -> Self {
+    pub(super) fn new(run: &Run<'s>, baseline: Baseline) -> Self {
         let world = run.fleet.world;
         let targets = (0..world.clusters.len())
             .map(|index| BaselineTarget {

@@ -47,6 +47,6 @@ impl Strategy for Baseline {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(adapter::BaselineController::new(run, *self))
+        Box::new(adapter::BaselineController::new(&run, *self))
     }
 }

@@ -113,7 +113,7 @@ pub(super) struct CloudFoundryController<'s> {
 }
 
 impl<'s> CloudFoundryController<'s> {
-    pub(super) fn new(deployment: &'s CloudFoundryDeployment, run: Run<'s>) -> Self {
+    pub(super) fn new(deployment: &'s CloudFoundryDeployment, run: &Run<'s>) -> Self {
         let world = run.fleet.world;
         let instances = world.clusters.len() as u32;
         let view = deployment.app(world.applications[0].release, instances);

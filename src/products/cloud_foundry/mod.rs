@@ -129,7 +129,7 @@ impl Strategy for CloudFoundryDeployment {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(adapter::CloudFoundryController::new(self, run))
+        Box::new(adapter::CloudFoundryController::new(self, &run))
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct ExternalController<'r> {
 }
 
 impl<'r> ExternalController<'r> {
-    pub(super) fn new(strategy: &'r ExternalStrategy, run: Run<'r>) -> Self {
+    pub(super) fn new(strategy: &'r ExternalStrategy, run: &Run<'r>) -> Self {
         let client = ApiClient::new(run.control_loop, &run.streams, "API requests");
         Self {
             session: Session::start(strategy, run),

@@ -168,8 +168,8 @@ impl Strategy for ExternalStrategy {
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
         match self.keeper {
-            LoopKeeper::Fleetsim => Box::new(adapter::ExternalController::new(self, run)),
-            LoopKeeper::Process => Box::new(own_loop::OwnLoopController::new(self, run)),
+            LoopKeeper::Fleetsim => Box::new(adapter::ExternalController::new(self, &run)),
+            LoopKeeper::Process => Box::new(own_loop::OwnLoopController::new(self, &run)),
         }
     }
 }

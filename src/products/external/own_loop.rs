@@ -63,7 +63,7 @@ pub(super) struct OwnLoopController<'r> {
 }
 
 impl<'r> OwnLoopController<'r> {
-    pub(super) fn new(strategy: &'r ExternalStrategy, run: Run<'r>) -> Self {
+    pub(super) fn new(strategy: &'r ExternalStrategy, run: &Run<'r>) -> Self {
         Self {
             horizon: run.horizon.as_nanos(),
             session: Session::start(strategy, run),

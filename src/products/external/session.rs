@@ -291,7 +291,7 @@ fn hello<'r>(strategy: &'r ExternalStrategy, run: &Run<'r>) -> Hello<'r> {
 
 impl<'r> Session<'r> {
     /// Starts the process and sends it the first message.
-    pub(super) fn start(strategy: &'r ExternalStrategy, run: Run<'r>) -> Self {
+    pub(super) fn start(strategy: &'r ExternalStrategy, run: &Run<'r>) -> Self {
         let world = run.fleet.world;
         let mut session = Self {
             process: RefCell::new(Err(guest_error(run.label, "", String::new()))),
@@ -310,7 +310,7 @@ impl<'r> Session<'r> {
             shown_bytes: 0,
         };
         // If the process fails here, the session stores the error.
-        let _ = session.greet(strategy, &run);
+        let _ = session.greet(strategy, run);
         session
     }
 

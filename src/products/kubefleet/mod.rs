@@ -200,7 +200,7 @@ impl Strategy for KubeFleetRolling {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(rolling_controller::RollingController::new(self, run))
+        Box::new(rolling_controller::RollingController::new(self, &run))
     }
 }
 

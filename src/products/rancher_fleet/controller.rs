@@ -172,7 +172,7 @@ pub(super) struct FleetController<'s> {
 }
 
 impl<'s> FleetController<'s> {
-    pub(super) fn new(strategy: &RancherFleetStrategy, run: Run<'s>) -> Self {
+    pub(super) fn new(strategy: &RancherFleetStrategy, run: &Run<'s>) -> Self {
         let fleet = run.fleet;
         let clusters = clusters(fleet);
         let scheduler =
@@ -181,7 +181,7 @@ impl<'s> FleetController<'s> {
         let windows = ScheduleWindows::new(
             strategy.schedules.as_ref(),
             clusters.len(),
-            client(&run, "schedule controller"),
+            client(run, "schedule controller"),
             run.horizon,
         );
         let view = BundleView {
@@ -208,7 +208,7 @@ impl<'s> FleetController<'s> {
             unseen: UnseenWrites::new(run.control_loop.watch_delay),
             runtime: Runtime::of_controller(0, bundle_workers),
             retries: RateLimiter::controller_default(&run.hub, BUNDLE_CONTROLLER),
-            client: client(&run, "API requests"),
+            client: client(run, "API requests"),
             watch_delay: run.control_loop.watch_delay,
             rolls_back: strategy.helm.atomic,
             has_values: strategy.has_values,
@@ -227,10 +227,10 @@ impl<'s> FleetController<'s> {
             status_writes: StatusWrites::new(run.control_loop.watch_delay),
             is_new,
             was_stopped: strategy.paused,
-            display_client: client(&run, "status.display"),
+            display_client: client(run, "status.display"),
             display_workers: WorkerPool::of_hub(&run.hub, DISPLAY_CONTROLLER, DISPLAY_WORKERS),
             displays,
-            cluster_client: client(&run, "cluster controller"),
+            cluster_client: client(run, "cluster controller"),
             leaving: BTreeMap::new(),
             windows,
             clusters,

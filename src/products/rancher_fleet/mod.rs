@@ -111,7 +111,7 @@ impl Strategy for RancherFleetStrategy {
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(controller::FleetController::new(self, run))
+        Box::new(controller::FleetController::new(self, &run))
     }
 }
 

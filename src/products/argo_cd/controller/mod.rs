@@ -150,7 +150,7 @@ fn name_release(applications: &mut [ApplicationView], release: ArgoCdRelease) {
 const ROW_MOVES: u32 = 3;
 
 impl<'r> ArgoCdController<'r> {
-    pub(super) fn new(strategy: &'r ArgoCdStrategy, run: Run<'r>) -> Self {
+    pub(super) fn new(strategy: &'r ArgoCdStrategy, run: &Run<'r>) -> Self {
         let ArgoCdStrategy {
             spec,
             options,
@@ -168,7 +168,7 @@ impl<'r> ArgoCdController<'r> {
         let is_update = world.applications[0].release == ReleaseKind::Update;
         let clusters = &world.clusters;
         let application_controller =
-            ApplicationController::new(strategy, scheduler.operation(), &run);
+            ApplicationController::new(strategy, scheduler.operation(), run);
         let mut view = Vec::new();
         for (index, labels) in labels.iter().enumerate() {
             let generated = Generated {

@@ -86,7 +86,7 @@ pub(super) struct RollingController<'r> {
 }
 
 impl<'r> RollingController<'r> {
-    pub(super) fn new(strategy: &KubeFleetRolling, run: Run<'r>) -> Self {
+    pub(super) fn new(strategy: &KubeFleetRolling, run: &Run<'r>) -> Self {
         let KubeFleetRolling {
             rules,
             upstream_bugs,
@@ -122,7 +122,7 @@ impl<'r> RollingController<'r> {
             runtime: Runtime::of_controller(0, run.hub.workers(NAME, WORKERS)),
             limiter: RateLimiter::controller_default(&run.hub, NAME),
             // A pass lists the bindings from the API server.
-            generator: WorkGenerator::new(&run, false),
+            generator: WorkGenerator::new(run, false),
             pass: None,
             specs: BTreeMap::new(),
             given_up: BTreeSet::new(),

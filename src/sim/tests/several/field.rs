@@ -313,12 +313,12 @@ impl<'r, A: ClusterAgents> SharedField<'r, A> {
             });
         }
         for report in outcome.reports {
-            self.report(cluster, report);
+            self.report(cluster, &report);
         }
     }
 
     /// Delivers a status to the control plane of its application.
-    fn report(&mut self, cluster: usize, report: AgentReport) {
+    fn report(&mut self, cluster: usize, report: &AgentReport) {
         let application = report.target;
         let clusters = &self.applications[application].part.clusters;
         let target = clusters

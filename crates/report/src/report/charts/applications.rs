@@ -285,9 +285,9 @@ mod tests {
             let top = stack.edges.last().expect("there are layers");
             let pulls: Vec<u64> = variant.timeline.iter().map(|row| row.pulls).collect();
             assert_eq!(top, &pulls, "the upper edge");
-            for bin in 0..pulls.len() {
+            for (bin, all) in pulls.iter().enumerate() {
                 let own = stack.edges[1][bin] - stack.edges[0][bin];
-                assert_eq!(own, pulls[bin] - 8 * (pulls[bin] / 10), "app-0");
+                assert_eq!(own, all - 8 * (all / 10), "app-0");
             }
         }
     }
