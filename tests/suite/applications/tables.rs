@@ -87,6 +87,8 @@ fn results_have_a_table_of_applications_whatever_the_threads_and_shards() {
         applications.contains("\nbound,bound,,2,svc-03,8,"),
         "{applications}"
     );
+    assert!(table("report.html").contains("Each square is a deployment,"));
+    assert!(table("charts/ready.svg").contains("Deployments ready on the new revision"));
     let clusters = table("clusters.csv");
     assert_eq!(clusters.lines().count(), 1 + 2 * (6 + 3 * 8));
     assert!(clusters.contains(",svc-02,hub-1,"), "{clusters}");

@@ -5,6 +5,27 @@
 use super::curves::{self, Axes, Curve, rising};
 use crate::report::prelude::*;
 
+/// The words for the targets of the rollouts.
+struct TargetWords {
+    subject: &'static str,
+    half_ready: &'static str,
+    share: &'static str,
+}
+
+impl TargetWords {
+    const CLUSTERS: Self = Self {
+        subject: "Clusters ready on the new revision",
+        half_ready: "Half of the clusters are ready after",
+        share: "share of all clusters",
+    };
+    /// With several applications, a target is one of them on a cluster.
+    const DEPLOYMENTS: Self = Self {
+        subject: "Deployments ready on the new revision",
+        half_ready: "Half of the deployments are ready after",
+        share: "share of all deployments",
+    };
+}
+
 /// Draws the chart.
 pub(in crate::report) fn draw(results: &Results) -> Canvas {
     let variants = results.variants();
@@ -29,13 +50,14 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         let half = variant.clusters.len().div_ceil(2);
         half_ready.push(half.checked_sub(1).and_then(|at| times.get(at).copied()));
     }
+    let words = if variants.iter().any(|one| !one.applications.is_empty()) {
+        TargetWords::DEPLOYMENTS
+    } else {
+        TargetWords::CLUSTERS
+    };
     let head = Head {
-        subject: "Clusters ready on the new revision",
-        findings: findings::times(
-            &variants,
-            "Half of the clusters are ready after",
-            &half_ready,
-        ),
+        subject: words.subject,
+        findings: findings::times(&variants, words.half_ready, &half_ready),
         note: extent(&variants) + &results.replicate_of("shown"),
     };
     let start = results.start();
@@ -49,7 +71,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         x,
         y: Scale::from_zero(1.0, 0.0, 1.0),
         x_titles: (&titles.0, &titles.1),
-        y_title: "share of all clusters",
+        y_title: words.share,
         y_ticks: percent_ticks([0, 20, 40, 60, 80, 100]),
         reference: None,
     };

@@ -216,12 +216,13 @@ pub(super) fn displayed(results: &Results) -> String {
     )
 }
 
-/// The meaning of a square of a fleet, in words, if a square stands for `each` clusters.
-pub(super) fn square(each: usize) -> String {
+/// The meaning of a square of a fleet, in words, if a square stands for `each` targets. `target`: a cluster, or a
+/// deployment.
+pub(super) fn square(target: &str, each: usize) -> String {
     match each {
-        1 => "a cluster".to_owned(),
+        1 => format!("a {target}"),
         _ => format!(
-            "one of every {} clusters, and numbers are estimates from these",
+            "one of every {} {target}s, and numbers are estimates from these",
             count(each as f64)
         ),
     }

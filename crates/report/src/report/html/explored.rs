@@ -214,7 +214,7 @@ pub fn explore_page(page: &ExploredPage<'_>) -> String {
         &[
             ("displayed", "Lines and squares: replicate 0. "),
             ("released", ""),
-            ("square", &about::square(1)),
+            ("square", &about::square("cluster", 1)),
         ],
     );
     let first = explored(page.first);

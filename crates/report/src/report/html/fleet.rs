@@ -257,12 +257,14 @@ mod tests {
         let info = VariantInfo::default();
         let mut variant = VariantResults::bare(&info);
         variant.clusters = rows.iter().collect();
-        let runs = |data: &FleetData| data.applications.clone();
-        let run = |name: &str, length| (name.to_owned(), length);
-        let all = fleet(&variant, 1, &mut Vec::new());
-        assert_eq!(runs(&all), [run("shop", 2), run("till", 1), run("shop", 1)]);
-        let some = fleet(&variant, 2, &mut Vec::new());
-        assert_eq!(runs(&some), [run("shop", 1), run("till", 1)]);
+        let all = fleet(&variant, 1, &mut Vec::new()).applications;
+        let (shop, till) = ("shop".to_owned(), "till".to_owned());
+        assert_eq!(
+            all,
+            [(shop.clone(), 2), (till.clone(), 1), (shop.clone(), 1)]
+        );
+        let some = fleet(&variant, 2, &mut Vec::new()).applications;
+        assert_eq!(some, [(shop, 1), (till, 1)]);
         let one = [cluster("a", "", [None; 5])];
         variant.clusters = one.iter().collect();
         let json = serde_json::to_string(&fleet(&variant, 1, &mut Vec::new())).expect("JSON");

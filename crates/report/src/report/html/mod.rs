@@ -152,12 +152,18 @@ pub(super) fn page(results: &Results, charts: &PageCharts) -> String {
     } else {
         &provenance.question
     };
+    let has_applications = variants.iter().any(|one| !one.applications.is_empty());
+    let target = if has_applications {
+        "deployment"
+    } else {
+        "cluster"
+    };
     let over_time = filled(
         OVER_TIME,
         &[
             ("displayed", &about::displayed(results)),
             ("released", &about::released(&variants, &labels)),
-            ("square", &about::square(each)),
+            ("square", &about::square(target, each)),
         ],
     );
     filled(
