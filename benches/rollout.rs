@@ -82,6 +82,7 @@ fn world(clusters: usize) -> WorldSpec {
                 .map(|at| layer(format!("layer-{at}"), 4 + 3 * at as u64))
                 .collect(),
             previous: Vec::new(),
+            later: Vec::new(),
             config: calibration::CONFIG_SIZE.into(),
             registry: 0,
             index: true,
@@ -134,6 +135,7 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
                 restarts: Restarts::KUBELET,
             },
             horizon: SimDuration::from_hours(48),
+            operator: Vec::new(),
             price: None,
         },
     }

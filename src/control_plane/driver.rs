@@ -143,11 +143,7 @@ impl<'s> ControlPlane<'s> {
 
     /// Releases the new revision at a time: the controller begins, and people's delays count from then.
     pub fn release(&self, at: SimTime, queue: &mut Queue) {
-        let delay = if self.traits.is_process {
-            SimDuration::ZERO
-        } else {
-            self.watch_delay
-        };
+        let delay = self.shown_after();
         for (number, (after, _)) in (0..).zip(self.changes) {
             queue.schedule(
                 at + *after + delay,
@@ -209,20 +205,53 @@ impl<'s> ControlPlane<'s> {
             }
             DriverEvent::HubTurn => self.input(ControllerInput::HubTurn, targets, queue),
             DriverEvent::PersonActs(number) => {
-                self.record
-                    .changed
-                    .extend((0..self.online.len() as u32).map(TargetId));
-                if let Change::Release(_) = self.changes[number as usize].1 {
-                    self.record.reported = None;
-                }
-                self.input(
-                    ControllerInput::Person(&self.changes[number as usize].1),
-                    targets,
-                    queue,
-                );
+                self.show_change(&self.changes[number as usize].1, targets, queue);
             }
+            // The operator's acts become changes ([`ControlPlane::act`]).
+            DriverEvent::OperatorLooks(_) | DriverEvent::OperatorActs(_) => {}
         }
         std::mem::take(&mut self.record.changed)
+    }
+
+    /// Shows the controller a change that is not in the experiment's list. Returns the targets whose state may have
+    /// changed for the controller.
+    pub fn act(
+        &mut self,
+        change: &Change,
+        targets: &mut dyn RolloutTargets,
+        queue: &mut Queue,
+    ) -> Vec<TargetId> {
+        self.show_change(change, targets, queue);
+        std::mem::take(&mut self.record.changed)
+    }
+
+    fn show_change(
+        &mut self,
+        change: &Change,
+        targets: &mut dyn RolloutTargets,
+        queue: &mut Queue,
+    ) {
+        self.record
+            .changed
+            .extend((0..self.online.len() as u32).map(TargetId));
+        if let Change::Release(_) = change {
+            self.record.reported = None;
+        }
+        self.input(ControllerInput::Person(change), targets, queue);
+    }
+
+    /// Returns the change with this number in the experiment's list.
+    pub fn change(&self, number: u32) -> &'s Change {
+        &self.changes[number as usize].1
+    }
+
+    /// Returns the time from a person's act until the controller's cache shows it.
+    pub fn shown_after(&self) -> SimDuration {
+        if self.traits.is_process {
+            SimDuration::ZERO
+        } else {
+            self.watch_delay
+        }
     }
 
     /// Lets an external process advance to the next event that is relevant to it. Called after every event.

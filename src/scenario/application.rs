@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::Scenario;
+use super::release_times::PublishedRelease;
 use crate::control_plane::Change;
 use crate::products::{Fleet, Strategy};
 use crate::results::Snippet;
@@ -26,7 +27,9 @@ pub struct ApplicationRollout {
     pub view: Option<Arc<WorldSpec>>,
     /// The time from the start to the release.
     pub released: SimDuration,
-    /// People's actions during the rollout, by time since the release.
+    /// The releases that supersede the first one, in the order of their times.
+    pub later: Vec<PublishedRelease>,
+    /// People's actions during the rollout and the later releases, by time since the first release.
     pub changes: Vec<(SimDuration, Change)>,
     /// Notes on the product's files for readers of the results, one sentence each.
     pub file_notes: Vec<String>,
@@ -41,6 +44,7 @@ impl ApplicationRollout {
             strategy,
             view: None,
             released: SimDuration::ZERO,
+            later: Vec::new(),
             changes: Vec::new(),
             file_notes: Vec::new(),
         }

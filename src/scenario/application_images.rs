@@ -12,9 +12,12 @@
 use super::applications::{ClustersOfEntries, NamedApplication, entry_path, named};
 use super::check::Checker;
 use super::file::ExperimentFile;
+use super::later_releases::{FirstRelease, make_later_own, make_own};
+use super::operator::ReleasedEntry;
 use super::release::ImageFile;
+use super::release_times::LaterImageFile;
 use crate::document::path::Path;
-use crate::world::{ApplicationSpec, ImageSpec, LayerSpec, WorkloadSpec};
+use crate::world::{ApplicationSpec, ImageSpec, LaterRelease, WorkloadSpec};
 
 /// The images and workloads of a world.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +44,9 @@ struct CheckedRelease<'f> {
     key: &'f str,
     images: Vec<ImageSpec>,
     workloads: Vec<WorkloadSpec>,
+    later: Vec<LaterRelease>,
+    /// The images that each later content changes.
+    contents: Vec<&'f [LaterImageFile]>,
 }
 
 impl Checker<'_> {
@@ -49,27 +55,46 @@ impl Checker<'_> {
         &mut self,
         file: &ExperimentFile,
         registries: &[String],
+        clusters: &[String],
     ) -> WorldContents {
         let at = Path::of("release");
         let release = file.release.as_ref();
-        let images = self.images(&at, release, registries);
+        let mut images = self.images(&at, release, registries);
         let workloads = self.workloads(&at, release, &images);
         let kind = release.map(|release| release.kind).unwrap_or_default();
+        let first = FirstRelease {
+            kind,
+            images: release.map_or(&[], |release| &release.images),
+            workloads: &workloads,
+            clusters,
+        };
+        let releases = Path::of("releases");
+        let mut later = self.later_releases(&releases, file.releases.as_ref(), &first, &mut images);
+        let entry = ReleasedEntry {
+            key: None,
+            releases: file.releases.as_ref(),
+        };
+        later.extend(self.repairs(&file.operator, entry, &first, &mut images));
+        let layers = layers_of(&images);
+        self.image_limits(&at.key("images"), images.len(), layers);
         WorldContents {
             written_names: names_of(&images),
             images,
-            applications: vec![ApplicationSpec::everywhere(String::new(), workloads, kind)],
+            applications: vec![ApplicationSpec {
+                later,
+                ..ApplicationSpec::everywhere(String::new(), workloads, kind)
+            }],
         }
     }
 
-    /// Returns the images and workloads of all applications, on the selected clusters of a fleet with this number of
-    /// `clusters`.
+    /// Returns the images and workloads of all applications, on the selected clusters of a fleet with these names of
+    /// clusters.
     pub(super) fn contents_of_applications(
         &mut self,
         file: &ExperimentFile,
         registries: &[String],
         selected: &ClustersOfEntries,
-        clusters: usize,
+        clusters: &[String],
     ) -> WorldContents {
         let mut releases = Vec::new();
         for (key, application) in file.applications.iter().flat_map(|written| &written.0) {
@@ -80,12 +105,28 @@ impl Checker<'_> {
                 self.report(&at.key("file"), message, help);
             }
             let release = Some(&application.release.release);
-            let images = self.images(&at, release, registries);
+            let mut images = self.images(&at, release, registries);
             let workloads = self.workloads(&at, release, &images);
+            let first = FirstRelease {
+                kind: application.release.release.kind,
+                images: &application.release.release.images,
+                workloads: &workloads,
+                clusters,
+            };
+            let path = entry_path(key).key("releases");
+            let mut later =
+                self.later_releases(&path, application.releases.as_ref(), &first, &mut images);
+            let entry = ReleasedEntry {
+                key: Some(key),
+                releases: application.releases.as_ref(),
+            };
+            later.extend(self.repairs(&file.operator, entry, &first, &mut images));
             releases.push(CheckedRelease {
                 key,
                 images,
                 workloads,
+                later,
+                contents: entry.contents(&file.operator),
             });
         }
         let mut contents = WorldContents::default();
@@ -93,13 +134,10 @@ impl Checker<'_> {
             let release = releases.iter().find(|one| one.key == application.key);
             let own = selected.get(application.key);
             if let (Some(release), Some(own)) = (release, own) {
-                contents.add(&application, release, own, clusters);
+                contents.add(&application, release, own, clusters.len());
             }
         }
-        let mut layers = 0;
-        for image in &contents.images {
-            layers += image.layers.len() + image.previous.len();
-        }
+        let layers = layers_of(&contents.images);
         self.image_limits(&Path::of("applications"), contents.images.len(), layers);
         contents
     }
@@ -122,7 +160,7 @@ impl WorldContents {
             self.images.push(if is_first {
                 image.clone()
             } else {
-                image_of(&application.name, image, file)
+                image_of(&application.name, image, file, &release.contents)
             });
         }
         let mut workloads = release.workloads.clone();
@@ -131,10 +169,21 @@ impl WorldContents {
         }
         let kind = application.file.release.release.kind;
         self.applications.push(ApplicationSpec {
+            later: release.later.clone(),
             clusters: (selected.len() < clusters).then(|| selected.to_vec()),
             ..ApplicationSpec::everywhere(application.name.clone(), workloads, kind)
         });
     }
+}
+
+/// Returns the number of layers of all images in all of their revisions.
+fn layers_of(images: &[ImageSpec]) -> usize {
+    let mut layers = 0;
+    for image in images {
+        layers += image.layers.len() + image.previous.len();
+        layers += image.later.iter().map(Vec::len).sum::<usize>();
+    }
+    layers
 }
 
 fn names_of(images: &[ImageSpec]) -> Vec<String> {
@@ -146,7 +195,12 @@ fn names_of(images: &[ImageSpec]) -> Vec<String> {
 }
 
 /// Returns an application's own copy of an image that is written in this way.
-fn image_of(application: &str, image: &ImageSpec, file: &ImageFile) -> ImageSpec {
+fn image_of(
+    application: &str,
+    image: &ImageSpec,
+    file: &ImageFile,
+    contents: &[&[LaterImageFile]],
+) -> ImageSpec {
     let mut own = image.clone();
     own.name = format!("{application}/{}", image.name);
     for (at, layer) in own.layers.iter_mut().enumerate() {
@@ -161,9 +215,6 @@ fn image_of(application: &str, image: &ImageSpec, file: &ImageFile) -> ImageSpec
             make_own(application, layer);
         }
     }
+    make_later_own(application, &mut own, file, contents);
     own
-}
-
-fn make_own(application: &str, layer: &mut LayerSpec) {
-    layer.digest = format!("{application}/{}", layer.digest);
 }

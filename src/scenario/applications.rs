@@ -3,7 +3,7 @@
 //! A key is a name, or a pattern such as `svc-{01..40}` for forty names. Each application has images of its own;
 //! `application_images` says which layers they share. [`super::alternatives`] says which strategies are compared.
 //!
-//! Left out: several releases of one application, applications that wait for others, and people's changes.
+//! Left out: applications that wait for others, and people's changes.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ use super::application_file::ApplicationFile;
 use super::check::Checker;
 use super::file::ExperimentFile;
 use super::names;
+use super::release_times::{PublishedRelease, ReleaseTimes};
 use crate::document::path::Path;
 use crate::rollout::label_selector::{LabelSelector, Labels};
 use crate::units::SimDuration;
@@ -31,6 +32,8 @@ pub(super) struct NamedApplication<'f> {
     pub(super) file: &'f ApplicationFile,
     /// The time from the start to the release.
     pub(super) released: SimDuration,
+    /// The releases that supersede it.
+    pub(super) later: Vec<PublishedRelease>,
 }
 
 /// Returns the path of an entry of `applications`.
@@ -52,6 +55,10 @@ pub(super) fn named(file: &ExperimentFile) -> Vec<NamedApplication<'_>> {
                     .releases
                     .as_ref()
                     .map_or(SimDuration::ZERO, |releases| releases.of(nth)),
+                later: application
+                    .releases
+                    .as_ref()
+                    .map_or_else(Vec::new, ReleaseTimes::published),
             });
         }
     }
@@ -72,6 +79,11 @@ impl Checker<'_> {
             let help = "move `release` into an application, or remove `applications`";
             let message = "an experiment has `release` or `applications`, not both";
             self.report(&path, message, help);
+        }
+        if file.releases.is_some() {
+            let help = "move `releases` into an application";
+            let message = "each application has its own `releases`";
+            self.report(&Path::of("releases"), message, help);
         }
         if applications.0.is_empty() && self.is_untouched(&path) {
             let help = "write e.g. `applications: {shop: {release: {file: shop.yaml}}}`";
@@ -181,18 +193,33 @@ impl Checker<'_> {
             };
             let path = entry_path(key).key("releases");
             let names = names::expand(key).map_or(1, |names| names.len());
-            if let Some(problem) = releases.problem(names) {
-                self.report(&path, problem.message, problem.help);
-                continue;
-            }
-            let last = releases.of(names.saturating_sub(1) as u32);
-            if last >= file.horizon {
-                let message = format!(
-                    "the last release is at {last}, but runs end at {}",
-                    file.horizon
-                );
-                self.report(&path, message, "write earlier times, or a longer `horizon`");
-            }
+            self.times_of(&path, releases, names, file.horizon);
+        }
+    }
+
+    /// Checks the release times of an experiment with `release`.
+    pub(super) fn times_of_release(&mut self, file: &ExperimentFile) {
+        if let Some(releases) = &file.releases {
+            self.times_of(&Path::of("releases"), releases, 1, file.horizon);
+        }
+    }
+
+    /// Checks the release times of a number of applications.
+    fn times_of(
+        &mut self,
+        path: &Path,
+        releases: &ReleaseTimes,
+        applications: usize,
+        horizon: SimDuration,
+    ) {
+        if let Some(problem) = releases.problem(applications) {
+            self.report(path, problem.message, problem.help);
+            return;
+        }
+        let last = releases.last(applications.saturating_sub(1) as u32);
+        if last >= horizon {
+            let message = format!("the last release is at {last}, but runs end at {horizon}");
+            self.report(path, message, "write earlier times, or a longer `horizon`");
         }
     }
 }

@@ -249,9 +249,12 @@ fn has_same_views(one: &Scenario, other: &Scenario) -> bool {
 /// Returns the parts of a scenario that have no comparison, as text.
 fn rest(scenario: &Scenario) -> String {
     let Scenario {
-        groups, calendar, ..
+        groups,
+        calendar,
+        operator,
+        ..
     } = scenario;
-    let mut text = format!("{groups:?} {calendar:?}");
+    let mut text = format!("{groups:?} {calendar:?} {operator:?}");
     for application in &scenario.applications {
         let ApplicationRollout {
             name,

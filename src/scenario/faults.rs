@@ -158,7 +158,12 @@ impl Checker<'_> {
     }
 
     /// Checks failing applies, which affect a share of the clusters or the named clusters.
-    fn apply_fault(&mut self, path: &Path, fault: &mut ApplyFaultSpec, clusters: &[String]) {
+    pub(super) fn apply_fault(
+        &mut self,
+        path: &Path,
+        fault: &mut ApplyFaultSpec,
+        clusters: &[String],
+    ) {
         let has_share = self.is_set(&path.key("share"));
         if has_share != fault.clusters.is_empty() {
             let help = "write e.g. `{share: 10%, kind: rejected}`, or `{clusters: [c-01], kind: rejected}`";
@@ -194,7 +199,12 @@ impl Checker<'_> {
         }
     }
 
-    fn defect(&mut self, path: &Path, defect: &mut DefectSpec, workloads: &[WorkloadSpec]) {
+    pub(super) fn defect(
+        &mut self,
+        path: &Path,
+        defect: &mut DefectSpec,
+        workloads: &[WorkloadSpec],
+    ) {
         let crash_after = path.key("crashAfter");
         let is_unready = defect.kind == DefectKind::Unready;
         if self.is_set(&crash_after) && (defect.detected_after.is_some() || is_unready) {

@@ -17,9 +17,11 @@ use super::distribution::DistributionFile;
 use super::file_plan::PlanFile;
 use super::file_uncertainty::UncertaintyFields;
 use super::fleet::{ClusterGroupFile, InventoryFields};
+use super::operator_file::OperatorRuleFile;
 use super::precision::PrecisionFields;
 use super::price::PriceFile;
 use super::release::ReleaseFile;
+use super::release_times::ReleaseTimes;
 use crate::control_plane::ControlLoop;
 use crate::document::text_or::TextOr;
 use crate::products::StrategyChoice;
@@ -83,6 +85,8 @@ pub(crate) struct ExperimentFile {
     /// The images and workloads that are rolled out. An experiment has `release` or `applications`.
     #[cfg_attr(test, schemars(with = "ReleaseFile"))]
     pub(crate) release: Option<ReleaseFile>,
+    /// The times of releases: of `release`, and of later ones that supersede it. Default: one release at the start.
+    pub(crate) releases: Option<ReleaseTimes>,
     /// Several applications, by name; a pattern such as `svc-{01..40}` stands for forty. Each has a release, clusters
     /// and a release time of its own.
     pub(crate) applications: Option<Ordered<ApplicationFile>>,
@@ -90,6 +94,9 @@ pub(crate) struct ExperimentFile {
     pub(crate) faults: FaultSpec,
     /// People's actions during a rollout, such as stopping it. Default: none.
     pub(crate) changes: Vec<ChangeFile>,
+    /// What people do when a rollout goes wrong, e.g. `{when: failed > 5, within: 20 min, then: rollback}`. Default:
+    /// nothing.
+    pub(crate) operator: Vec<OperatorRuleFile>,
     /// Delays between the management cluster and a cluster, and the time to apply a revision. Defaults depend on the
     /// product.
     pub(crate) agent: Option<AgentSpec>,

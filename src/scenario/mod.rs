@@ -26,11 +26,14 @@ mod fleet_size;
 mod guests;
 mod header;
 pub(crate) mod import;
+mod later_releases;
 mod load;
 mod load_plan;
 mod loader;
 mod names;
 mod node;
+mod operator;
+mod operator_file;
 mod plan;
 mod plan_auto;
 mod precision;
@@ -72,9 +75,12 @@ pub use constants::{Level, SettingInForce, SettingsInForce, StrategySettings};
 pub use guests::Guests;
 pub use header::Overrides;
 pub use load::{load, load_again, load_plan, load_with};
+pub use operator::OperatorRule;
+pub use operator_file::{OperatorAct, OperatorSign, TargetAmount};
 pub use plan::{FIRST_RUNS, Plan};
 pub use precision::Precision;
 pub use price::{Currency, PriceList, RegistryPrices};
+pub use release_times::PublishedRelease;
 pub use schema::schema;
 pub(crate) use sweep::is_setting_of_experiment;
 pub use uncertainty::Uncertainty;
@@ -255,6 +261,8 @@ pub struct Scenario {
     pub platform: PlatformSpec,
     /// The time at which an unfinished run ends.
     pub horizon: SimDuration,
+    /// What people do when a rollout goes wrong.
+    pub operator: Vec<OperatorRule>,
     /// What the rollout costs. `None`: no prices are written.
     pub price: Option<Arc<PriceList>>,
 }

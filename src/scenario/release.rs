@@ -232,6 +232,7 @@ impl Checker<'_> {
             name: image.name.clone(),
             layers,
             previous,
+            later: Vec::new(),
             config,
             registry,
             index: image.index,
@@ -239,7 +240,7 @@ impl Checker<'_> {
     }
 
     /// Returns the size of the config, and the layers. `own` creates digests for layers without one.
-    fn manifest(
+    pub(super) fn manifest(
         &mut self,
         path: &Path,
         TextOr(manifest): &TextOr<InlineManifest>,

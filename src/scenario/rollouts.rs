@@ -16,10 +16,12 @@ use super::applications::{NamedApplication, entry_path, named};
 use super::check::CheckedWorld;
 use super::constants::product_of;
 use super::loader::{Loader, ReadExperiment};
+use super::release_times::ReleaseTimes;
 use super::shared_worlds::clusters_of;
 use crate::document::path::Path;
 use crate::document::problem::{any_of, did_you_mean};
 use crate::products::{Strategy, TargetOrder};
+use crate::units::SimDuration;
 use crate::world::AgentSpec;
 
 /// The rollouts of a variant, and the world that they share.
@@ -53,7 +55,14 @@ impl Loader {
         if reading.file.applications.is_none() {
             let order = TargetOrder::OfProduct;
             let (strategy, world) = self.strategy(reading, variant, whole, order)?;
+            let releases = reading.file.releases.as_ref();
+            let later = releases.map_or_else(Vec::new, ReleaseTimes::published);
+            self.check(reading, |checker| {
+                checker.supports_releases(&Path::of("releases"), &later, variant, &*strategy);
+            });
             let application = ApplicationRollout {
+                released: releases.map_or(SimDuration::ZERO, |releases| releases.of(0)),
+                later,
                 file_notes: std::mem::take(&mut self.notes),
                 ..ApplicationRollout::only(strategy)
             };
@@ -80,10 +89,15 @@ impl Loader {
             let entry = &entries[application.key];
             strategies.push(entry.name.clone());
             clusters.push(entry.clusters.clone());
+            self.check(reading, |checker| {
+                let path = entry_path(application.key).key("releases");
+                checker.supports_releases(&path, &application.later, &entry.name, &*entry.strategy);
+            });
             applications.push(ApplicationRollout {
                 name: application.name.clone(),
                 view: is_several.then(|| Arc::clone(&entry.view.world)),
                 released: application.released,
+                later: application.later.clone(),
                 file_notes: entry.file_notes.clone(),
                 ..ApplicationRollout::only(Arc::clone(&entry.strategy))
             });

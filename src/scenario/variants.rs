@@ -7,11 +7,14 @@
 use itertools::Itertools;
 
 use super::alternatives::Alternatives;
+use super::applications::named;
 use super::constants::{lay_all, product_of};
-use super::loader::{Loader, VariantGrid};
+use super::loader::{Loader, ReadExperiment, VariantGrid};
+use super::operator::ReleasedEntry;
 use super::rollouts::VariantRollouts;
 use super::sweep::{self, Axis, LeadsNowhere, Point};
-use super::{Plan, Scenario, Variant};
+use super::{ApplicationRollout, OperatorRule, Plan, Scenario, Variant};
+use crate::control_plane::Change;
 use crate::document::in_one_line;
 use crate::document::tree::Node;
 use crate::products::ProductEntry;
@@ -112,7 +115,13 @@ impl Loader {
                 checker.apply_faults_of(strategy, own, &world.world.faults);
                 checker.changes(&reading.file.changes, name, own, &world)
             });
+            for release in &application.later {
+                let change = Change::Release(release.revision);
+                application.changes.push((release.after, change));
+            }
+            application.changes.sort_by_key(|(after, _)| *after);
         }
+        let operator = self.operator(&reading, &applications, &strategies);
         self.check(&reading, |checker| checker.horizon(&reading.file));
         let price = self.check(&reading, |checker| {
             checker.price(reading.file.price.as_ref(), &world.world)
@@ -127,8 +136,41 @@ impl Loader {
             product: product.title,
             is_bound,
             horizon: reading.file.horizon,
+            operator,
             price,
         })
+    }
+}
+
+impl Loader {
+    /// Returns the rules of the operator for these applications with these strategies.
+    fn operator(
+        &mut self,
+        reading: &ReadExperiment,
+        applications: &[ApplicationRollout],
+        strategies: &[String],
+    ) -> Vec<OperatorRule> {
+        let file = &reading.file;
+        let mut entries = Vec::new();
+        for application in named(file) {
+            entries.push(ReleasedEntry {
+                key: Some(application.key),
+                releases: application.file.releases.as_ref(),
+            });
+        }
+        if file.applications.is_none() {
+            entries.push(ReleasedEntry {
+                key: None,
+                releases: file.releases.as_ref(),
+            });
+        }
+        let rules = self.check(reading, |checker| checker.operator_rules(file, &entries));
+        for (application, strategy) in applications.iter().zip(strategies) {
+            self.check(reading, |checker| {
+                checker.supports_operator(&rules, strategy, &*application.strategy);
+            });
+        }
+        rules
     }
 }
 

@@ -21,13 +21,18 @@ impl Checker<'_> {
         registries: &[String],
         clusters: &[ClusterSpec],
     ) -> WorldContents {
+        let names: Vec<String> = clusters
+            .iter()
+            .map(|cluster| cluster.name.clone())
+            .collect();
         if !self.release_or_applications(file) {
-            return self.contents_of_release(file, registries);
+            self.times_of_release(file);
+            return self.contents_of_release(file, registries, &names);
         }
         self.application_names(file);
         self.release_times(file);
         let selected = self.clusters_of_applications(file, clusters);
-        self.contents_of_applications(file, registries, &selected, clusters.len())
+        self.contents_of_applications(file, registries, &selected, &names)
     }
 
     /// Checks everything except the strategies.

@@ -145,7 +145,7 @@ impl Sim<'_> {
             row.pulls += facts.pulls;
             row.failed_pulls += facts.failed_pulls;
             row.defective_targets += u64::from(facts.defective);
-            row.exposed_targets += u64::from(facts.defective && facts.instructed.is_some());
+            row.exposed_targets += u64::from(facts.exposed);
         }
         row
     }

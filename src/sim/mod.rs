@@ -23,16 +23,20 @@ mod draws;
 mod emulated;
 mod error;
 mod memory;
+mod operator;
 mod past;
 mod path;
 mod progress;
 mod progress_guard;
 mod reach;
 mod record;
+mod release_log;
+mod releases;
 mod rollout;
 #[cfg(test)]
 mod tests;
 
+use crate::control_plane::Change;
 use crate::engine::{self, End, EventQueue, Observer, Stop};
 use crate::results::{RunOutcome, RunRecord};
 use crate::rollout::Hold;
@@ -45,6 +49,7 @@ pub use draws::draw_shares;
 pub use emulated::{EndedPull, LabObservation, Laboratory, MeasuredEgress, run_emulated};
 pub use error::RunFailure;
 pub use memory::{MemoryPart, memory_of_run};
+use operator::Operator;
 use past::Past;
 pub use past::{Continuation, PlannedRest, RolloutSoFar, SeenState, SeenTarget, run_from};
 use progress::Progress;
@@ -52,6 +57,7 @@ pub use progress_guard::NoProgress;
 use progress_guard::{ProgressGuard, ProgressMark};
 use reach::Reach;
 use record::RunEnd;
+use release_log::Publisher;
 use rollout::RunningRollout;
 
 /// Runs one variant with the random numbers of this seed and replicate.
@@ -237,6 +243,8 @@ struct Sim<'s> {
     acts: u64,
     /// The error if events repeat without progress.
     endless: Option<NoProgress>,
+    /// The people who watch the rollouts.
+    operator: Operator<'s>,
     /// The observed part of a rollout in progress, which the run follows until the present.
     past: Option<Past<'s>>,
     /// The flag that ends every run on this thread.
@@ -277,6 +285,7 @@ impl<'s> Sim<'s> {
             guard: ProgressGuard::new(scenario, nodes),
             acts: 0,
             endless: None,
+            operator: Operator::new(scenario, streams),
             past: None,
             stop: Stop::of_thread(),
         };
@@ -346,7 +355,7 @@ impl<'s> Sim<'s> {
             return false;
         }
         if self.progress.is_complete() {
-            return true;
+            return !self.awaits_people(queue);
         }
         // A native controller cannot act without a timer. A process may have its own timers.
         if !self.is_of_process && self.world.is_at_rest(queue, 0) {
@@ -511,6 +520,7 @@ impl engine::Model for Sim<'_> {
             }
             event => self.handle_in_world(event, queue),
         }
+        self.people_look(queue);
         if self.released.is_some() && self.is_of_process {
             let next = self.next_for_process(queue);
             for rollout in &mut self.rollouts {
@@ -529,17 +539,59 @@ impl Sim<'_> {
         event: DriverEvent,
         queue: &mut Queue,
     ) {
-        if matches!(event, DriverEvent::Released | DriverEvent::PersonActs(_)) {
-            self.acts += 1;
+        match event {
+            DriverEvent::Released => {
+                self.acts += 1;
+                self.note_first_release(application, queue);
+                self.watch_release(application, queue);
+            }
+            DriverEvent::PersonActs(number) => {
+                self.acts += 1;
+                self.people_publish(application, number, queue);
+            }
+            DriverEvent::OperatorLooks(rule) => self.look_whether_stalled(rule, queue),
+            DriverEvent::OperatorActs(rule) => self.operator_acts(rule, queue),
+            _ => {}
         }
         let rollout = &mut self.rollouts[application.index()];
         let timers_before = rollout.control.timers();
         let mut targets = rollout.targets_in(&mut self.world);
-        for target in rollout.control.handle(event, &mut targets, queue) {
-            let is_done = rollout.control.controller.is_done(target);
-            rollout.progress.set(target, is_done, queue.now());
-            let in_world = rollout.in_world(target);
-            self.progress.set(in_world, is_done, queue.now());
+        let changed = rollout.control.handle(event, &mut targets, queue);
+        self.note_changed(application, timers_before, &changed, queue.now());
+    }
+
+    /// Publishes the release that a person's change with this number is, if it is one.
+    fn people_publish(&mut self, application: ApplicationId, number: u32, queue: &mut Queue) {
+        let rollout = &self.rollouts[application.index()];
+        let Change::Release(revision) = *rollout.control.change(number) else {
+            return;
+        };
+        let is_planned = !self.scenario.applications[application.index()]
+            .later
+            .is_empty();
+        let by = if is_planned {
+            Publisher::Experiment
+        } else {
+            Publisher::Changes
+        };
+        self.publish(application, revision, by, queue);
+        self.watch_anew(application, queue);
+    }
+
+    /// Records which of these targets of an application are done now, and its timers, which were this many before.
+    fn note_changed(
+        &mut self,
+        application: ApplicationId,
+        timers_before: usize,
+        changed: &[TargetId],
+        now: SimTime,
+    ) {
+        let rollout = &mut self.rollouts[application.index()];
+        for target in changed {
+            let is_done = rollout.control.controller.is_done(*target);
+            rollout.progress.set(*target, is_done, now);
+            let in_world = rollout.in_world(*target);
+            self.progress.set(in_world, is_done, now);
         }
         self.timers = self.timers + rollout.control.timers() - timers_before;
         self.has_failed |= rollout.control.has_failed();

@@ -1,5 +1,7 @@
 //! The progress of a rollout, as its product sees it.
 
+use std::ops::Range;
+
 use crate::units::SimTime;
 use crate::world::TargetId;
 
@@ -12,6 +14,8 @@ pub(super) struct Progress {
     first: Vec<SimTime>,
     /// Every change, in the order of time.
     changes: Vec<TargetChange>,
+    /// The number of changes before what is wanted now was wanted.
+    begun: usize,
 }
 
 /// A change of a target between done and not done.
@@ -38,6 +42,7 @@ impl Progress {
             count: 0,
             first: Vec::with_capacity(targets),
             changes: Vec::with_capacity(targets),
+            begun: 0,
         }
     }
 
@@ -59,16 +64,35 @@ impl Progress {
         }
     }
 
+    /// Begins anew for a range of targets, for which another revision is wanted now: none of them is done.
+    pub(super) fn begin_anew(&mut self, targets: Range<usize>, now: SimTime) {
+        for target in targets {
+            self.set(TargetId::at(target), false, now);
+        }
+        self.first.truncate(self.count);
+        self.begun = self.changes.len();
+    }
+
+    /// Returns the time of the last change after which a target was done. `None`: there was none.
+    pub(super) fn last_done(&self) -> Option<SimTime> {
+        let mut changes = self.changes.iter().rev();
+        Some(changes.find(|change| change.is_done)?.at)
+    }
+
     pub(super) fn is_done(&self, target: TargetId) -> bool {
         self.done[target.index()]
     }
 
-    /// Returns the time at which all of these targets were first done simultaneously. `None`: this never happened, or
-    /// the set is empty.
+    /// Returns the time at which all of these targets were first done simultaneously, for what is wanted now. `None`:
+    /// this never happened, or the set is empty.
     pub(super) fn all_of(&self, among: &[bool]) -> Option<SimTime> {
         let wanted = among.iter().filter(|is_wanted| **is_wanted).count();
         let mut done = 0;
-        for change in &self.changes {
+        let mut reached = None;
+        for (number, change) in self.changes.iter().enumerate() {
+            if number == self.begun && done < wanted {
+                reached = None;
+            }
             if !among[change.target.index()] {
                 continue;
             }
@@ -77,11 +101,12 @@ impl Progress {
             } else {
                 done -= 1;
             }
-            if done == wanted {
-                return Some(change.at);
+            if done == wanted && reached.is_none() {
+                reached = Some(change.at);
             }
         }
-        None
+        let is_begun_last = self.begun == self.changes.len() && done < wanted;
+        reached.filter(|_| !is_begun_last)
     }
 
     /// Returns the last change after which a target is done, with an index below `before` and a time not after
@@ -125,6 +150,27 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn targets_of_a_new_release_are_done_again_before_a_share_is_reached() {
+        let mut progress = Progress::new(3);
+        let at = |secs| SimTime::from_secs(secs);
+        for target in 0..3 {
+            progress.set(TargetId(target), true, at(1));
+        }
+        progress.begin_anew(1..3, at(5));
+        assert!(!progress.is_complete());
+        assert_eq!(progress.all_of(&[true, true, true]), None);
+        assert_eq!(progress.all_of(&[true, false, false]), Some(at(1)));
+        assert_eq!(
+            (progress.most_done(), progress.last_done()),
+            (1, Some(at(1)))
+        );
+        progress.set(TargetId(1), true, at(6));
+        progress.set(TargetId(2), true, at(7));
+        assert_eq!(progress.reached(1.0), Some(at(7)));
+        assert_eq!(progress.all_of(&[true, true, true]), Some(at(7)));
+    }
 
     #[test]
     fn a_share_is_reached_when_enough_targets_are_ready_simultaneously_for_the_first_time() {

@@ -71,8 +71,6 @@ impl Milestones {
 struct ClusterCounts {
     offline_at_start: u64,
     defective: u64,
-    /// The number of defective clusters that were instructed.
-    exposed: u64,
 }
 
 impl ClusterCounts {
@@ -81,7 +79,6 @@ impl ClusterCounts {
         for row in clusters {
             counts.offline_at_start += u64::from(row.offline);
             counts.defective += u64::from(row.defective);
-            counts.exposed += u64::from(row.defective && row.instructed_s.is_some());
         }
         counts
     }
@@ -143,6 +140,7 @@ impl Sim<'_> {
             bin_s,
             application_series: self.application_series(&applications),
             applications,
+            releases: self.release_rows(end.at),
             clusters,
             passes,
             statuses: Vec::new(),
@@ -163,7 +161,8 @@ impl Sim<'_> {
     }
 
     /// Returns the critical path from the first release to the time at which all reachable targets were ready. It goes
-    /// through the targets of the application that was ready last; the time until its release belongs to the rule.
+    /// through the targets of the application that was ready last; the time until its release belongs to the rule, and
+    /// that from its first to its latest release to people.
     fn critical_path(&self, ends: PathEnds, activity: &[ControlActivity]) -> RolloutPath {
         let last = self.progress.done_until(ends.end, usize::MAX);
         let at = last.map_or(0, |done| self.application_of(done.target).index());
@@ -172,13 +171,15 @@ impl Sim<'_> {
         let ControlActivity { passes, waits } = &activity[at];
         let mut waits = waits.clone();
         self.add_waits_for_changes(at, released, &mut waits);
+        let latest = rollout.releases.latest_of_several().unwrap_or(released);
         let own = PathEnds {
-            released,
+            released: latest,
             end: ends.end,
         };
         let facts = self.facts_of(rollout);
         let mut path = RolloutPath::of(own, &rollout.progress, &facts, passes, &waits);
         path.rule += released.saturating_since(ends.released);
+        path.people += latest.saturating_since(released);
         path
     }
 
@@ -316,7 +317,7 @@ impl Sim<'_> {
             crashes: totals.crashes,
             peak_not_ready: meter.peak_not_ready(),
             not_ready_cluster_hours: meter.not_ready_hours(),
-            exposed_targets: clusters.exposed,
+            exposed_targets: self.exposed_targets(),
             passes: passes.passes,
             promotions: passes.promotions,
             peak_promotions_per_pass: passes.peak_promotions,
@@ -331,8 +332,22 @@ impl Sim<'_> {
                 .then(|| failed_pulls(PullError::NoSpace)),
             removed_images: self.has_disk_size().then_some(totals.removed_images),
             disk_pressures: self.has_disk_size().then_some(totals.disk_pressures),
+            releases: self.has_later_releases().then(|| self.releases()),
+            reactions: self.has_later_releases().then(|| self.reactions()),
+            exposed_target_hours: self
+                .has_later_releases()
+                .then(|| self.exposed_target_hours(end.at)),
             cost: ended.cost,
         }
+    }
+
+    /// Returns the number of targets that were instructed to run a defective revision.
+    fn exposed_targets(&self) -> u64 {
+        let mut exposed = 0;
+        for facts in self.world.deployment_facts() {
+            exposed += u64::from(facts.exposed);
+        }
+        exposed
     }
 
     /// Whether nodes may join a cluster.

@@ -6,12 +6,13 @@
 //! [`SharedHub`], as the rollouts of a management cluster do.
 
 use super::progress::Progress;
+use super::release_log::ReleaseLog;
 use crate::control_plane::{ApplicationStates, ApplicationTargets, ControlPlane, SharedHub};
 use crate::engine::{EntityKey, Streams};
 use crate::products::Run;
 use crate::scenario::Scenario;
 use crate::units::SimTime;
-use crate::world::{ApplicationId, Queue, TargetId, World};
+use crate::world::{ApplicationId, Queue, ReleaseKind, TargetId, World};
 
 /// The rollout of one application in a run.
 pub(super) struct RunningRollout<'s> {
@@ -22,6 +23,8 @@ pub(super) struct RunningRollout<'s> {
     pub(super) progress: Progress,
     /// The time of the release. `None`: a pre-pull is still in progress.
     pub(super) released: Option<SimTime>,
+    /// The releases so far.
+    pub(super) releases: ReleaseLog,
     /// The parts of the control plane that the applications share.
     hub: SharedHub,
 }
@@ -34,6 +37,8 @@ impl<'s> RunningRollout<'s> {
         let shared = SharedHub::of_run();
         for (number, application) in (0..).zip(&scenario.applications) {
             let targets = scenario.targets_of(application);
+            let spec = &scenario.world.applications[number as usize];
+            let is_update = spec.release == ReleaseKind::Update;
             let own_streams = match number {
                 0 => streams,
                 _ => streams.of_part(EntityKey::of(&application.name)),
@@ -58,6 +63,7 @@ impl<'s> RunningRollout<'s> {
                 first,
                 progress: Progress::new(targets),
                 released: None,
+                releases: ReleaseLog::new(is_update, &application.changes),
                 hub,
             });
             first += targets as u32;

@@ -158,6 +158,7 @@ mod tests {
             run: serde_json::from_value(run_row()).expect("a row"),
             registries: Vec::new(),
             workloads: Vec::new(),
+            releases: Vec::new(),
             applications: Vec::new(),
             series: Vec::new(),
             bin_s: 1.0,

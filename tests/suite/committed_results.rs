@@ -225,6 +225,7 @@ fn recorded(variant: &Variant, rows: &[RunRow]) -> VariantRecord {
         run: row.clone(),
         registries: Vec::new(),
         workloads: Vec::new(),
+        releases: Vec::new(),
         applications: Vec::new(),
         series: Vec::new(),
         bin_s: 0.0,

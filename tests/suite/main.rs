@@ -66,6 +66,7 @@ mod program;
 mod questions;
 mod random_worlds;
 mod readme_decisions;
+mod releases;
 mod report_page;
 mod result_tables;
 mod risk;

@@ -320,6 +320,7 @@ pub(super) fn image_of(name: &str, layers: Vec<LayerSpec>) -> ImageSpec {
         name: name.to_owned(),
         layers,
         previous: Vec::new(),
+        later: Vec::new(),
         config: whole_bytes(1.0),
         registry: 0,
         index: true,

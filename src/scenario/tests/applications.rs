@@ -197,8 +197,8 @@ fn invalid_applications_are_refused_with_their_place_and_a_fix() {
             &["applications.shop.releases: two releases have the same time"],
         ),
         (
-            "{shop: {release: R, releases: [{at: 1h}, {at: 2h}]}}",
-            &["only one release of an application is simulated"],
+            "{shop: {release: R, releases: [{at: 2h}, {at: 1h}]}}",
+            &["applications.shop.releases: a release is earlier than the one before it"],
         ),
         (
             "{shop: {release: R, releases: []}}",

@@ -77,6 +77,7 @@ fn variant(seed: u64, product: Product) -> Variant {
         control_loop: product.control_loop(),
         platform,
         horizon: SimDuration::from_hours(6),
+        operator: Vec::new(),
         price: None,
     };
     let strategy = product.strategy(&mut luck, &scenario);

@@ -267,6 +267,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 name: format!("i{at}"),
                 layers: luck.layers(&["base", "runtime", "libs-2", "app-2", "tail"]),
                 previous: luck.layers(&["base", "runtime", "libs-1", "app-1", "tail"]),
+                later: Vec::new(),
                 config: Bytes::new(8000).into(),
                 registry: 0,
                 index: true,

@@ -12,9 +12,9 @@ use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
 use crate::results::{
     AllowedLeft, ApplicationRow, ApplicationTimeline, CauseRow, ClusterRow, DrawnConstant, Measure,
-    Provenance, READY_TIME, RESOLVED_FILE, ReachRange, RegistryRow, ResultsError, RunOutcome,
-    RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo, WorkloadRow,
-    compared, grouped, read_causes, read_draws, read_uncertainty,
+    Provenance, READY_TIME, RESOLVED_FILE, ReachRange, RegistryRow, ReleaseRow, ResultsError,
+    RunOutcome, RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo,
+    WorkloadRow, compared, grouped, read_causes, read_draws, read_uncertainty,
 };
 use fleetsim_units::io::read_below;
 use fleetsim_units::stats;
@@ -60,6 +60,8 @@ pub(super) struct VariantResults<'r> {
     pub(super) workloads: Vec<&'r WorkloadRow>,
     /// The applications of its runs, with the replicate of each. Empty for a single application.
     pub(super) applications: Vec<(u32, &'r ApplicationRow)>,
+    /// The releases of its runs, with the replicate of each. Empty if each application has one.
+    pub(super) releases: Vec<(u32, &'r ReleaseRow)>,
     /// The largest applications of its displayed run over time.
     pub(super) application_timeline: Option<&'r ApplicationTimeline>,
     /// The trials of what holds the variant back.
@@ -127,6 +129,7 @@ impl Results {
         tables.registries.retain(|(key, _)| is_kept(&key.variant));
         tables.workloads.retain(|(key, _)| is_kept(&key.variant));
         tables.applications.retain(|(key, _)| is_kept(&key.variant));
+        tables.releases.retain(|(key, _)| is_kept(&key.variant));
         tables
             .application_timelines
             .retain(|(key, _)| is_kept(&key.variant));
@@ -234,6 +237,7 @@ impl Results {
         let links = by_variant(&tables.registries, |(key, _)| &key.variant);
         let workloads = by_variant(&tables.workloads, |(key, _)| &key.variant);
         let applications = by_variant(&tables.applications, |(key, _)| &key.variant);
+        let releases = by_variant(&tables.releases, |(key, _)| &key.variant);
         let timelines = by_variant(&tables.application_timelines, |(key, _)| &key.variant);
         let causes = by_variant(&self.causes, |row| &row.variant);
         let summary = by_variant(&tables.summary, |row| &row.variant);
@@ -266,6 +270,10 @@ impl Results {
                     .map(|(_, row)| row)
                     .collect(),
                 applications: rows_of(&applications, name)
+                    .into_iter()
+                    .map(|(key, row)| (key.replicate, row))
+                    .collect(),
+                releases: rows_of(&releases, name)
                     .into_iter()
                     .map(|(key, row)| (key.replicate, row))
                     .collect(),
@@ -405,6 +413,7 @@ impl<'r> VariantResults<'r> {
             links: Vec::new(),
             workloads: Vec::new(),
             applications: Vec::new(),
+            releases: Vec::new(),
             application_timeline: None,
             causes: Vec::new(),
             displayed: None,

@@ -390,6 +390,16 @@ measures! {
     /// Times a node took no more pods because its disk was nearly full; only with a disk's `size`.
     #[serde(default)]
     disk_pressures: Option<u64> => DiskPressures, "nodes", LessIsBetter;
+    /// Releases published, of all applications; only with later releases or an `operator`.
+    #[serde(default)]
+    releases: Option<u64> => Releases, "releases", Neutral;
+    /// Releases that an operator's rule published: rollbacks and repairs; only with later releases or an `operator`.
+    #[serde(default)]
+    reactions: Option<u64> => Reactions, "releases", Neutral;
+    /// Time integral of the number of targets whose workloads had a defective revision; only with later releases or an
+    /// `operator`.
+    #[serde(default)]
+    exposed_target_hours: Option<f64> => ExposedTargetHours, "target-hours", LessIsBetter;
     /// Cost of the run by the experiment's prices; only with `price`.
     #[serde(default)]
     cost: Option<f64> => Cost, "currency", LessIsBetter;
@@ -408,6 +418,9 @@ impl Measure {
                 | Self::FailedPullsNoSpace
                 | Self::RemovedImages
                 | Self::DiskPressures
+                | Self::Releases
+                | Self::Reactions
+                | Self::ExposedTargetHours
                 | Self::Cost
         )
     }

@@ -313,6 +313,33 @@ pub struct ApplicationRow {
     pub exposed_targets: u64,
 }
 
+/// One release of a run. Only for experiments with later releases or an operator.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ReleaseRow {
+    /// The application's name. Empty for the release of an experiment without `applications`.
+    pub application: String,
+    /// The number of the release among those of its application in this run, from 1.
+    pub release: u64,
+    /// What it publishes: `installed` (what ran before), or the number of the content, from 1.
+    pub content: String,
+    /// What published it: `releases`, `changes`, or the sign of the operator's rule, such as `failed > 5`.
+    pub cause: String,
+    /// The time at which people noticed the sign, from the start of the run. Empty if no operator published it.
+    pub noticed_s: Option<f64>,
+    /// Time at which it was published, from the start of the run. Empty if that did not happen.
+    pub published_s: Option<f64>,
+    /// Time at which the next release superseded it. Empty if none did.
+    pub superseded_s: Option<f64>,
+    /// Time from its publication until all targets were ready on it. Empty if that did not happen.
+    pub completion_s: Option<f64>,
+    /// Maximum number of targets that were ready on it simultaneously.
+    pub targets_done: u64,
+    /// Bytes that the registries sent to the fleet until the next release of the application, or the end.
+    pub egress_bytes: u64,
+    /// Time integral, until the same time, of the number of targets of the application with a defective revision.
+    pub exposed_target_hours: f64,
+}
+
 /// One pass of the scheduler.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct PassRow {
@@ -367,6 +394,9 @@ pub struct RunRecord {
     /// One row for each application, in the experiment's order. Empty for a single application.
     #[serde(default)]
     pub applications: Vec<ApplicationRow>,
+    /// One row for each release, in the order of applications and times. Empty if each application has one release.
+    #[serde(default)]
+    pub releases: Vec<ReleaseRow>,
     /// The run's time series; all bins have the same length.
     pub series: Vec<SeriesRow>,
     /// Length of a bin of the time series.
@@ -447,6 +477,18 @@ impl ApplicationRow {
     }
 }
 
+impl ReleaseRow {
+    fn is_valid(&self) -> bool {
+        let times = [
+            self.noticed_s,
+            self.published_s,
+            self.superseded_s,
+            self.completion_s,
+        ];
+        times.into_iter().flatten().all(is_amount) && is_amount(self.exposed_target_hours)
+    }
+}
+
 impl PassRow {
     fn is_valid(&self) -> bool {
         is_amount(self.t_s) && is_amount(self.duration_s)
@@ -481,6 +523,7 @@ impl RunRecord {
             && self.registries.iter().all(RegistryRow::is_valid)
             && self.workloads.iter().all(WorkloadRow::is_valid)
             && self.applications.iter().all(ApplicationRow::is_valid)
+            && self.releases.iter().all(ReleaseRow::is_valid)
             && self.series.iter().all(SeriesRow::is_valid)
             && self.clusters.iter().all(ClusterRow::is_valid)
             && self.passes.iter().all(PassRow::is_valid)

@@ -21,8 +21,8 @@ use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
 use super::variants::variant_table;
 use super::{
-    ApplicationRow, ClusterRow, Measure, PassRow, RegistryRow, ResultsError, RunRow, StatusRow,
-    VariantRecord, WorkloadRow, displayed_replicate,
+    ApplicationRow, ClusterRow, Measure, PassRow, RegistryRow, ReleaseRow, ResultsError, RunRow,
+    StatusRow, VariantRecord, WorkloadRow, displayed_replicate,
 };
 use fleetsim_units::io::open_below;
 
@@ -45,6 +45,8 @@ const WORKLOADS_FILE: &str = "workloads.csv";
 
 /// The table that only experiments with several applications have.
 const APPLICATIONS_FILE: &str = "applications.csv";
+/// The table that only experiments with later releases or an operator have.
+const RELEASES_FILE: &str = "releases.csv";
 /// The table of applications over time.
 const APPLICATIONS_TIMELINE_FILE: &str = "applications-timeline.csv";
 
@@ -64,6 +66,8 @@ pub struct Tables {
     pub workloads: Vec<(RunKey, WorkloadRow)>,
     /// `applications.csv`: every application of every run. Empty for a single application.
     pub applications: Vec<(RunKey, ApplicationRow)>,
+    /// `releases.csv`: every release of every run. Empty if each application has one.
+    pub releases: Vec<(RunKey, ReleaseRow)>,
     /// `applications-timeline.csv`: the applications of every variant's displayed run over time. Empty for a single
     /// application.
     pub application_timelines: Vec<(RunKey, ApplicationTimeline)>,
@@ -95,6 +99,7 @@ impl Tables {
         let mut registries = Vec::new();
         let mut workloads = Vec::new();
         let mut applications = Vec::new();
+        let mut releases = Vec::new();
         for variant in variants {
             for run in &variant.runs {
                 runs.push(run.run.clone());
@@ -102,6 +107,7 @@ impl Tables {
                 registries.extend(keyed(&key, &run.registries));
                 workloads.extend(keyed(&key, &run.workloads));
                 applications.extend(keyed(&key, &run.applications));
+                releases.extend(keyed(&key, &run.releases));
             }
         }
         let summary = summary(variants, seed);
@@ -112,6 +118,7 @@ impl Tables {
             registries,
             workloads,
             applications,
+            releases,
             summary,
             comparison,
             ..Self::default()
@@ -141,7 +148,7 @@ impl Tables {
     }
 
     /// The names of the files, and the function that writes each row by row.
-    pub const FILES: [(&'static str, TableWriter); 12] = [
+    pub const FILES: [(&'static str, TableWriter); 13] = [
         ("variants.csv", |tables, out| {
             write_csv(out, "", &tables.variants)
         }),
@@ -157,6 +164,10 @@ impl Tables {
         (APPLICATIONS_FILE, |tables, out| {
             let header = header::<(RunKey, ApplicationRow)>();
             write_csv(out, &header, &tables.applications)
+        }),
+        (RELEASES_FILE, |tables, out| {
+            let header = header::<(RunKey, ReleaseRow)>();
+            write_csv(out, &header, &tables.releases)
         }),
         (APPLICATIONS_TIMELINE_FILE, |tables, out| {
             write_application_timelines(out, &tables.application_timelines)
@@ -182,16 +193,18 @@ impl Tables {
     ];
 
     /// The files of a folder with these tables. `workloads.csv` exists only if the experiment has several workloads,
-    /// and the tables of applications only if it has several of them.
+    /// the tables of applications only if it has several of them, and `releases.csv` only with later releases.
     pub fn written(&self) -> impl Iterator<Item = (&'static str, TableWriter)> {
         let has_workloads = !self.workloads.is_empty();
         let has_applications = !self.applications.is_empty();
+        let has_releases = !self.releases.is_empty();
         let has_timelines = !self.application_timelines.is_empty();
         Self::FILES
             .into_iter()
             .filter(move |(name, _)| match *name {
                 WORKLOADS_FILE => has_workloads,
                 APPLICATIONS_FILE => has_applications,
+                RELEASES_FILE => has_releases,
                 APPLICATIONS_TIMELINE_FILE => has_timelines,
                 _ => true,
             })
@@ -228,6 +241,7 @@ impl Tables {
             registries: from_csv(folder, "registries.csv", keyed_row)?,
             workloads: from_csv_if_there(folder, WORKLOADS_FILE, keyed_row)?,
             applications: from_csv_if_there(folder, APPLICATIONS_FILE, keyed_row)?,
+            releases: from_csv_if_there(folder, RELEASES_FILE, keyed_row)?,
             application_timelines: read_application_timelines(folder)?,
             summary: Self::read_summary(folder)?,
             comparison: from_csv_if_there(folder, "comparison.csv", measure_row)?,
@@ -571,6 +585,19 @@ mod tests {
             defective_targets: 1,
             exposed_targets: 1,
         };
+        let release = ReleaseRow {
+            application: "shop".to_owned(),
+            release: 2,
+            content: "installed".to_owned(),
+            cause: "failed > 5".to_owned(),
+            noticed_s: Some(0.1 + 0.2),
+            published_s: Some(600.0),
+            superseded_s: None,
+            completion_s: Some(9.5),
+            targets_done: 3,
+            egress_bytes: u64::MAX,
+            exposed_target_hours: 0.1 + 0.7,
+        };
         let over_time = |name: &str, pulls| ApplicationSeries {
             application: name.to_owned(),
             bins: vec![ApplicationBin {
@@ -582,6 +609,7 @@ mod tests {
         let full = |replicate, peak| RunRecord {
             application_series: vec![over_time("shop", peak - 1), over_time("(others)", 1)],
             applications: vec![application("shop", None), application("till", Some(9.5))],
+            releases: vec![release.clone()],
             workloads: vec![workload("shop", Some(0.1 + 0.2)), workload("till", None)],
             clusters: vec![cluster.clone()],
             passes: vec![pass],
@@ -616,8 +644,8 @@ mod tests {
         );
         assert_eq!(tables.statuses.len(), 2);
         assert_eq!((tables.variants.len(), tables.registries.len()), (3, 5));
-        assert_eq!((tables.workloads.len(), tables.files().len()), (10, 12));
-        assert_eq!(tables.applications.len(), 10);
+        assert_eq!((tables.workloads.len(), tables.files().len()), (10, 13));
+        assert_eq!((tables.applications.len(), tables.releases.len()), (10, 5));
         assert_eq!(
             tables.application_timelines.len(),
             2,
@@ -641,6 +669,7 @@ mod tests {
         let files = tables.files();
         assert!(files.iter().all(|(name, _)| *name != WORKLOADS_FILE));
         assert!(files.iter().all(|(name, _)| *name != APPLICATIONS_FILE));
+        assert!(files.iter().all(|(name, _)| *name != RELEASES_FILE));
         assert!(
             files
                 .iter()
@@ -825,6 +854,7 @@ mod tests {
         let optional = [
             WORKLOADS_FILE,
             APPLICATIONS_FILE,
+            RELEASES_FILE,
             APPLICATIONS_TIMELINE_FILE,
         ];
         full.retain(|(name, _)| !optional.contains(name));

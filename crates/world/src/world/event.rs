@@ -133,6 +133,10 @@ pub enum DriverEvent {
     Pause(TargetId, bool),
     /// The controller's cache shows a person's change, which is identified by its number in the list of changes.
     PersonActs(u32),
+    /// People look whether a rollout is stalled. The number is that of a rule of the operator for the application.
+    OperatorLooks(u32),
+    /// People act by a rule of the operator, identified in the same way.
+    OperatorActs(u32),
     /// The application gets a part of the control plane that another application had.
     HubTurn,
 }
@@ -147,7 +151,8 @@ impl DriverEvent {
             Self::Instruct(..) => "instructions of the controller",
             Self::Withdraw(_) => "deletions by the controller",
             Self::Pause(..) => "pauses of a deployment",
-            Self::PersonActs(_) => "acts of people",
+            Self::PersonActs(_) | Self::OperatorActs(_) => "acts of people",
+            Self::OperatorLooks(_) => "looks of people",
             Self::HubTurn => "turns of an application at the hub",
         }
     }

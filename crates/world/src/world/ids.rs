@@ -9,6 +9,21 @@ pub use fleetsim_rollout::TargetId;
 pub const OLD: Revision = Revision(1);
 /// The revision that is rolled out.
 pub const NEW: Revision = Revision(2);
+/// Returns the revision of a later release: 0 is the first one after the release of [`NEW`].
+#[must_use]
+pub const fn later_revision(release: usize) -> Revision {
+    Revision(NEW.0 + 1 + release as u32)
+}
+
+/// Returns the number of the later release that has this revision, from 0. `None`: it is not one of a later release.
+#[must_use]
+pub const fn later_release(revision: Revision) -> Option<usize> {
+    match revision.0.checked_sub(NEW.0 + 1) {
+        Some(release) => Some(release as usize),
+        None => None,
+    }
+}
+
 /// No revision: a target has applied nothing, or is instructed to remove its workloads.
 pub const NOTHING: Revision = Revision(0);
 

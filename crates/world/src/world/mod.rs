@@ -92,8 +92,13 @@ pub use event::*;
 pub use faults::cut_kind::CutKind;
 pub use faults::guest::{GuestFaults, GuestOutage, OutageModel};
 pub use faults::spec::*;
-pub use ids::{ApplicationId, ClusterId, NEW, NOTHING, NodeId, OLD, PodId, PullId, TargetId};
-pub use meter::{Bin, DeploymentPhase, EgressMeter, Gauge, LoadChange, LoadChangeKind, Meter};
+pub use ids::{
+    ApplicationId, ClusterId, NEW, NOTHING, NodeId, OLD, PodId, PullId, TargetId, later_release,
+    later_revision,
+};
+pub use meter::{
+    ApplicationSigns, Bin, DeploymentPhase, EgressMeter, Gauge, LoadChange, LoadChangeKind, Meter,
+};
 pub use needs::{NeededAmount, ResourceNeed, resource_needs};
 pub use nodes::catalog::{MOST_IMAGES, MOST_LAYERS};
 pub use nodes::order::PullOrder;

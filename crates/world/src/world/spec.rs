@@ -16,7 +16,7 @@ use crate::world::clusters::restarts::Restarts;
 use crate::world::clusters::spec::{ClusterSpec, WorkloadSpec};
 use crate::world::distribution::spec::DistributionSpec;
 use crate::world::faults::spec::{ApplyFaultSpec, DefectSpec, FaultSpec, ReleaseFaults};
-use crate::world::ids::OLD;
+use crate::world::ids::{NEW, OLD, later_release};
 use crate::world::nodes::spec::NodeSpec;
 use crate::world::quantity::SizeModel;
 use crate::world::registry::spec::RegistrySpec;
@@ -96,19 +96,25 @@ impl WorldSpec {
             .any(|application| self.installed(application, cluster).is_some())
     }
 
-    /// Returns the defects of an application's new revision.
-    pub(crate) fn defect(&self, application: usize) -> &DefectSpec {
-        match &self.applications[application].faults {
-            Some(own) => &own.defect,
-            None => &self.faults.defect,
+    /// Returns the defects of a revision of an application. Those of its first release are also returned for the
+    /// installed revision, which has none.
+    pub(crate) fn defect(&self, application: usize, revision: Revision) -> &DefectSpec {
+        let spec = &self.applications[application];
+        match (later_release(revision), &spec.faults) {
+            (Some(release), _) => &spec.later[release].faults.defect,
+            (None, Some(own)) => &own.defect,
+            (None, None) => &self.faults.defect,
         }
     }
 
-    /// Returns the failing applies of an application's new revision.
-    pub(crate) fn apply_faults(&self, application: usize) -> &[ApplyFaultSpec] {
-        match &self.applications[application].faults {
-            Some(own) => &own.apply,
-            None => &self.faults.apply,
+    /// Returns the failing applies of a revision of an application.
+    pub(crate) fn apply_faults(&self, application: usize, revision: Revision) -> &[ApplyFaultSpec] {
+        let spec = &self.applications[application];
+        match (later_release(revision), &spec.faults) {
+            (Some(release), _) => &spec.later[release].faults.apply,
+            (None, _) if revision != NEW => &[],
+            (None, Some(own)) => &own.apply,
+            (None, None) => &self.faults.apply,
         }
     }
 
@@ -134,6 +140,15 @@ pub struct ApplicationSpec {
     pub clusters: Option<Vec<usize>>,
     /// What can fail in a rollout of this application, in place of the same failures in [`WorldSpec::faults`].
     pub faults: Option<ReleaseFaults>,
+    /// The releases after the first, in the order of their revisions.
+    pub later: Vec<LaterRelease>,
+}
+
+/// A release that supersedes an earlier one of its application. The layers of its images are in [`ImageSpec::later`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LaterRelease {
+    /// What can fail in its revision.
+    pub faults: ReleaseFaults,
 }
 
 impl ApplicationSpec {
@@ -150,6 +165,7 @@ impl ApplicationSpec {
             release,
             clusters: None,
             faults: None,
+            later: Vec::new(),
         }
     }
 
@@ -199,7 +215,7 @@ pub struct RegionSpec {
     pub bandwidth: BytesPerSec,
 }
 
-/// One image in its old and its new revision.
+/// One image in all of its revisions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageSpec {
     /// The name that workloads use.
@@ -208,6 +224,8 @@ pub struct ImageSpec {
     pub layers: Vec<LayerSpec>,
     /// The old revision's layers, bottom first; empty if the layers are unknown or nothing runs.
     pub previous: Vec<LayerSpec>,
+    /// The layers in each later release of the image's application, bottom first. Missing: no later release.
+    pub later: Vec<Vec<LayerSpec>>,
     /// Size of the new revision's config blob; drawn once per run.
     pub config: SizeModel,
     /// Index of the image's registry; see [`WorldSpec::registry_at`].

@@ -92,6 +92,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             name: "shop".to_owned(),
             layers: vec![layer("app", 100_000_000)],
             previous: Vec::new(),
+            later: Vec::new(),
             config: Bytes::ZERO.into(),
             registry: 0,
             index: true,

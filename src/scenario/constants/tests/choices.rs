@@ -147,6 +147,8 @@ pub(super) const CHOICES: &[UserSetting] = &[
             "faults.regional[*].**",
             "faults.slow.**",
             "faults.notFound",
+            "releases[*].faults.notFound",
+            "applications.*.releases[*].faults.notFound",
             "faults.apply[*].**",
             "faults.defect.share",
             "faults.defect.detectedAfter",
@@ -163,6 +165,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
     },
     UserSetting {
         paths: &[
+            "releases[*].at",
             "applications.*.releases[*].at",
             "applications.*.releases.every",
             "applications.*.releases.from",
@@ -217,6 +220,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
     UserSetting {
         paths: &[
             "changes[*].after",
+            "operator[*].within",
             "strategies.*.external.approvals.**",
             "strategies.*.kubeFleetStaged.approvals.**",
             "strategies.*.kubeFleetStaged.runs[*].**",

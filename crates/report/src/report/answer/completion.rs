@@ -13,7 +13,7 @@ use super::load::LoadContext;
 use super::ranking::{RankedTime, RankedVariant, fastest, rankable, ranked_time};
 use super::room::RegistryLink;
 use super::sentence::{listed, quoted, some_of};
-use super::{applications, cost, left, limit_lines, load, others, times, tradeoff};
+use super::{applications, cost, left, limit_lines, load, others, releases, times, tradeoff};
 use crate::report::data::{VariantResults, latest, range_of, target_of};
 use crate::report::format::time;
 use crate::report::limits::{AssertedLimit, exceeded, fails};
@@ -61,6 +61,7 @@ pub(super) fn answer(
         answer.add(AnswerKey::Left, unfinished(own));
         return answer;
     };
+    answer.add(AnswerKey::Ends, releases::line(chosen.variant));
     answer.add(AnswerKey::Left, left::line(chosen.variant));
     let decision = asked.decision(chosen.label, verdict.rule);
     let time =

@@ -10,7 +10,7 @@ use super::groups::{Best, NamedVariant};
 use super::lines::{AnswerKey, AnswerLines};
 use super::load::LoadContext;
 use super::sentence::{completion, may_be_too, quoted, some_of};
-use super::{applications, left, limit_lines, load};
+use super::{applications, left, limit_lines, load, releases};
 use crate::report::axis::span;
 use crate::report::data::VariantResults;
 use crate::report::format::count;
@@ -55,6 +55,7 @@ pub(super) fn answer(
         decision: (all.len() > 1).then_some(decision),
         chosen: None,
     };
+    answer.add(AnswerKey::Ends, releases::line(least.variant));
     answer.add(AnswerKey::Stops, left::stalled(least.variant));
     answer.add(
         AnswerKey::Load,
@@ -222,7 +223,7 @@ fn complete_nevertheless(exposed: &[Exposed<'_, '_>]) -> Vec<String> {
     let mut complete: Vec<String> = Vec::new();
     for Exposed { label, variant, .. } in exposed {
         let finished = variant.finished();
-        if finished == 0 {
+        if finished == 0 || releases::ends_on_another(variant) {
             continue;
         }
         complete.push(match variant.ready_time() {

@@ -13,6 +13,8 @@ pub(in crate::report) enum AnswerKey {
     Missed,
     /// A limit for which there are too few runs.
     Open,
+    /// The release on which the runs end, and how they got there.
+    Ends,
     /// Targets that stay on the old version.
     Left,
     /// The time at which the targets are ready.
@@ -40,6 +42,7 @@ impl AnswerKey {
             Self::Met => "✓",
             Self::Missed => "✗",
             Self::Open => "?",
+            Self::Ends => "ends",
             Self::Left => "left",
             Self::Time => "time",
             Self::Load => "load",

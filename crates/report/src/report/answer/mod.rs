@@ -28,6 +28,7 @@ mod others;
 pub(in crate::report) mod path;
 mod questions;
 mod ranking;
+mod releases;
 mod room;
 pub(in crate::report) mod sentence;
 mod short_labels;

@@ -277,6 +277,9 @@ pub(super) fn files(results: &Results, charts: &[String]) -> String {
             "one row per time bin of an application",
         ));
     }
+    if !results.tables.releases.is_empty() {
+        tables.push(("releases.csv", "one row per release of a run"));
+    }
     if !results.causes.is_empty() {
         tables.push((
             "causes.csv",

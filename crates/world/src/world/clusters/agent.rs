@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::engine::EventId;
 use crate::world::clusters::apply_rules::ApplyFailure;
-use crate::world::ids::{NEW, TargetId};
+use crate::world::ids::TargetId;
 use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
 
@@ -29,9 +29,9 @@ impl ReportedState {
         }
     }
 
-    /// Returns whether the deployment is ready on the new revision.
-    pub(super) fn is_updated(self) -> bool {
-        self.applied == NEW && self.ready
+    /// Returns whether the deployment is ready on a revision.
+    pub(super) fn is_ready_on(self, revision: Revision) -> bool {
+        self.applied == revision && self.ready
     }
 }
 
@@ -157,6 +157,22 @@ impl Agent {
             reported,
             ..Self::default()
         }
+    }
+
+    /// Returns the revision that the management cluster last wanted, even if it could not send it.
+    pub(crate) fn missed_or_instructed(&self) -> Option<Revision> {
+        self.missed.or(self.instructed)
+    }
+
+    /// Returns whether the last apply has failed.
+    pub(crate) const fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Returns whether the last report that arrived shows the deployment as ready on a revision.
+    pub(super) fn is_reported_on(&self, revision: Revision) -> bool {
+        self.reported
+            .is_some_and(|reported| reported.is_ready_on(revision))
     }
 
     /// Returns whether the agent has nothing left to do or to report for the deployment.

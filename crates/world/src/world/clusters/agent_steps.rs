@@ -26,9 +26,9 @@ use crate::world::clusters::pod::Pod;
 use crate::world::clusters::progress_deadline::PodCounts;
 use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::{AgentEvent, Event, Queue, Report};
-use crate::world::faults::spec::ApplyFaultSpec;
-use crate::world::ids::{ClusterId, NEW, NOTHING, TargetId};
+use crate::world::ids::{ClusterId, NOTHING, TargetId};
 use crate::world::meter::DeploymentPhase;
+use crate::world::spec::WorldSpec;
 use fleetsim_rollout::Revision;
 use fleetsim_units::{SimDuration, SimTime};
 
@@ -39,8 +39,8 @@ pub(crate) struct DeploymentContext<'w> {
     /// The workers of the cluster's agent.
     pub workers: &'w mut AgentQueue,
     pub workloads: &'w [WorkloadSpec],
-    /// Applies that fail because the experiment specifies failures.
-    pub apply_faults: &'w [ApplyFaultSpec],
+    /// The world, with the applies that fail because the experiment specifies failures.
+    pub spec: &'w WorldSpec,
     /// All pods, read-only.
     pub pods: &'w [Pod],
     pub streams: &'w Streams,
@@ -111,14 +111,13 @@ impl World<'_> {
         queue: &'w mut Queue,
     ) -> (&'w mut AppDeployment, DeploymentContext<'w>) {
         let workloads = self.workloads_of(id);
-        let apply_faults = self.spec.apply_faults(self.application_of_target(id));
         let deployment = &mut self.deployments[id.index()];
         let context = DeploymentContext {
             agent: &self.platform.agent,
             cluster: &self.clusters[deployment.cluster.index()],
             workers: &mut self.agent_queues[deployment.cluster.index()],
             workloads,
-            apply_faults,
+            spec: self.spec,
             pods: &self.pods,
             streams: &self.streams,
             queue,
@@ -145,9 +144,7 @@ impl World<'_> {
         }
         self.meter.advance(queue.now());
         deployment.agent.missed = Some(revision);
-        if revision == NEW {
-            deployment.facts.instructed.get_or_insert(queue.now());
-        }
+        deployment.note_instruction(revision, queue.now());
         deployment.note_phase(cluster, &mut self.meter);
     }
 
@@ -215,6 +212,7 @@ impl World<'_> {
     pub(crate) fn note_settled(&mut self, id: TargetId, queue: &mut Queue) {
         let (deployment, mut context) = self.deployment_with_context(id, queue);
         deployment.note_settled(&mut context);
+        self.deployments[id.index()].note_signs(&mut self.meter);
     }
 }
 
@@ -226,9 +224,7 @@ impl AppDeployment {
         }
         self.agent.instructed = Some(revision);
         self.agent.missed = None;
-        if revision == NEW {
-            self.facts.instructed.get_or_insert(context.queue.now());
-        }
+        self.note_instruction(revision, context.queue.now());
         if context.cluster.cuts.is_managed() {
             self.send_instruction(context);
         }
@@ -239,7 +235,8 @@ impl AppDeployment {
     fn note_wait_for_link(&mut self, context: &DeploymentContext<'_>) {
         let now = context.queue.now();
         let lost = context.cluster.cuts.management_lost();
-        let wanted = self.agent.missed.or(self.agent.instructed);
+        let wanted = self.agent.missed_or_instructed();
+        let is_reported = self.agent.is_reported_on(self.goal);
         let facts = &mut self.facts;
         if self.agent.applying.is_none()
             && self.agent.applied != wanted
@@ -247,7 +244,6 @@ impl AppDeployment {
         {
             facts.instruction_waited += now - lost.max(instructed);
         }
-        let is_reported = self.agent.reported.is_some_and(ReportedState::is_updated);
         if self.settled
             && !is_reported
             && let Some(settled) = facts.settled
@@ -314,7 +310,7 @@ impl AppDeployment {
         self.agent.given_up = None;
         self.agent.applied = self.agent.applying.take();
         self.release_worker(context);
-        if self.agent.applied == Some(NEW) {
+        if self.agent.applied == Some(self.goal) {
             self.facts.applied.get_or_insert(context.queue.now());
         }
         self.send_report(ready, context);
@@ -353,6 +349,7 @@ impl AppDeployment {
         self.note_workloads(context);
         if self.agent.removal.has_begun() {
             self.settled = false;
+            self.note_exposure(context.queue.now());
             self.degraded = false;
             return;
         }
@@ -362,6 +359,7 @@ impl AppDeployment {
             self.facts.report_waited = SimDuration::ZERO;
         }
         self.settled = settled;
+        self.note_exposure(context.queue.now());
         self.degraded = self.is_degraded();
         if settled && self.agent.waits {
             if self.agent.is_rolling_back {
@@ -529,7 +527,7 @@ impl AppDeployment {
             failure: report.failure,
         };
         self.agent.reported = Some(reported);
-        if reported.is_updated() {
+        if reported.is_ready_on(self.goal) {
             self.facts.ready.get_or_insert(now);
         }
     }
@@ -539,9 +537,9 @@ impl AppDeployment {
         let agent = &self.agent;
         if agent.removal.has_begun() {
             DeploymentPhase::NotReady
-        } else if agent.missed.or(agent.instructed) != Some(NEW) {
+        } else if agent.missed_or_instructed() != Some(self.goal) {
             DeploymentPhase::Waiting
-        } else if agent.reported.is_some_and(ReportedState::is_updated) {
+        } else if agent.is_reported_on(self.goal) {
             DeploymentPhase::Ready
         } else if !cluster.cuts.is_managed() || self.troubled_pods > 0 || agent.failure.is_some() {
             DeploymentPhase::NotReady

@@ -12,8 +12,7 @@ use crate::world::clusters::rolling::{RollingStep, daemon_set_limits};
 use crate::world::clusters::spec::{WorkloadKind, WorkloadSpec};
 use crate::world::event::{Event, Queue, WorkloadEvent};
 use crate::world::faults::spec::DefectKind;
-use crate::world::ids::{ClusterId, NEW, NodeId, PodId, TargetId};
-use crate::world::nodes::catalog::Catalog;
+use crate::world::ids::{ClusterId, NodeId, PodId, TargetId};
 use fleetsim_rollout::Revision;
 
 impl AppDeployment {
@@ -26,14 +25,16 @@ impl AppDeployment {
             .all(|(workload, spec)| workload.is_settled(spec, nodes, context.pods))
     }
 
-    /// Records the time since when each workload is ready on the new revision, if there are several.
+    /// Records the time since when each workload is ready on the wanted revision, if there are several.
     pub(super) fn note_workloads(&mut self, context: &DeploymentContext<'_>) {
         if context.workloads.len() < 2 {
             return;
         }
         let nodes = context.cluster.nodes.len();
         for (workload, spec) in self.workloads.iter_mut().zip(context.workloads) {
-            if workload.desired != Some(NEW) || !workload.is_settled(spec, nodes, context.pods) {
+            if workload.desired != Some(self.goal)
+                || !workload.is_settled(spec, nodes, context.pods)
+            {
                 workload.ready_since = None;
             } else if workload.ready_since.is_none() {
                 workload.ready_since = Some(context.queue.now());
@@ -101,11 +102,11 @@ impl World<'_> {
     /// Sets the template of all workloads of a deployment.
     pub(crate) fn roll_out(&mut self, target: TargetId, revision: Revision, queue: &mut Queue) {
         let state = &mut self.deployments[target.index()];
-        if revision == NEW {
+        state.note_revision(revision, queue.now());
+        if revision == state.goal {
             let cluster = &mut self.clusters[state.cluster.index()];
             cluster.spend(queue.now());
             cluster.facts.begun.get_or_insert(queue.now());
-            state.facts.begun.get_or_insert(queue.now());
         }
         for workload in &mut state.workloads {
             workload.desired = Some(revision);
@@ -157,7 +158,7 @@ impl World<'_> {
         let goes_on = self.settles_in_turn(cluster);
         let mut placed = first;
         for (at, workload) in self.workloads_of(target).iter().enumerate() {
-            let image = Catalog::revision(workload.image, revision == NEW);
+            let image = self.catalog.revision(workload.image, revision);
             let nodes = self.nodes_of(cluster);
             let pods = match workload.kind {
                 WorkloadKind::Deployment { replicas, .. } => replicas,
@@ -197,13 +198,15 @@ impl World<'_> {
     /// Returns whether a pod of the target runs but cannot pass its readiness probe because of a defect.
     #[must_use]
     pub fn is_stuck(&self, target: TargetId) -> bool {
-        let shows_at_start = self.defect_of(target).kind == DefectKind::Unready;
         let state = &self.deployments[target.index()];
         state.pods().any(|pod| {
             let pod = &self.pods[pod.index()];
             match pod.phase {
                 PodPhase::Unready => true,
-                PodPhase::Running => shows_at_start && pod.troubled && !self.is_starting_again(pod),
+                PodPhase::Running => {
+                    let shows_at_start = self.defect_of_pod(pod).kind == DefectKind::Unready;
+                    shows_at_start && pod.troubled && !self.is_starting_again(pod)
+                }
                 _ => false,
             }
         })

@@ -16,10 +16,10 @@ use crate::world::clusters::cluster_draws::factor;
 use crate::world::clusters::pod::Pod;
 use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::clusters::workload::WorkloadState;
-use crate::world::faults::spec::DefectSpec;
+use crate::world::faults::spec::{ApplyFaultSpec, DefectSpec, ReleaseFaults};
 use crate::world::faults::strata::{FaultDraws, ShareFault};
-use crate::world::ids::{ClusterId, NEW, PodId, TargetId};
-use crate::world::meter::{DeploymentPhase, LoadChangeKind, Meter};
+use crate::world::ids::{ClusterId, NEW, PodId, TargetId, later_release};
+use crate::world::meter::{DeploymentPhase, DeploymentSigns, LoadChangeKind, Meter};
 use crate::world::spec::WorldSpec;
 use fleetsim_rollout::Revision;
 use fleetsim_units::{Bytes, SimDuration, SimTime};
@@ -37,6 +37,8 @@ pub(crate) struct AppDeployment {
     /// What the deployment has had on each node of the cluster so far.
     on_nodes: Vec<NodeCounts>,
     pub draws: DeploymentDraws,
+    /// The revision that is wanted: that of the latest release.
+    pub goal: Revision,
     /// What the cluster's agent knows of the deployment and does for it.
     pub agent: Agent,
     pub workloads: Vec<WorkloadState>,
@@ -46,6 +48,8 @@ pub(crate) struct AppDeployment {
     pub degraded: bool,
     pub(crate) troubled_pods: u32,
     pub phase: DeploymentPhase,
+    /// What people may notice here.
+    signs: DeploymentSigns,
     pub facts: DeploymentFacts,
 }
 
@@ -57,16 +61,46 @@ struct NodeCounts {
 }
 
 /// Random properties of one deployment, drawn before the run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DeploymentDraws {
-    /// Whether the new revision is defective in the cluster.
-    pub defective: bool,
-    /// Whether the new revision's images are missing for the cluster.
-    pub not_found: bool,
+    /// What fails in the revision of the first release.
+    first: RevisionDraws,
+    /// What fails in the revisions of later releases.
+    later: Vec<RevisionDraws>,
     /// The factor on the durations of the deployment's applies.
     pub apply: f64,
-    /// The first entry of `faults.apply` that affects the cluster.
+}
+
+/// What fails in one revision of a deployment, drawn before the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct RevisionDraws {
+    /// Whether the revision is defective in the cluster.
+    pub defective: bool,
+    /// Whether the revision's images are missing for the cluster.
+    pub not_found: bool,
+    /// The first of the revision's failing applies that affects the cluster.
     pub apply_fault: Option<usize>,
+}
+
+impl RevisionDraws {
+    /// Draws what fails in a later release, whose random numbers have this key.
+    fn draw(faults: &ReleaseFaults, cluster: &str, key: EntityKey, streams: &Streams) -> Self {
+        Self {
+            defective: ShareFault::Defect.hits_share(faults.defect.share, streams, key),
+            not_found: ShareFault::NotFound.hits_share(faults.not_found, streams, key),
+            apply_fault: first_hit(&faults.apply, cluster, key, streams),
+        }
+    }
+}
+
+/// Returns the index of the first of these failing applies that affects a cluster.
+fn first_hit(
+    faults: &[ApplyFaultSpec],
+    cluster: &str,
+    key: EntityKey,
+    streams: &Streams,
+) -> Option<usize> {
+    (0..faults.len()).find(|at| faults[*at].hits(*at, cluster, key, streams))
 }
 
 /// Facts recorded about one deployment.
@@ -78,8 +112,14 @@ pub struct DeploymentFacts {
     pub instruction_waited: SimDuration,
     /// Time until the report of readiness was sent, after the cluster was offline.
     pub report_waited: SimDuration,
-    /// Whether the new revision is defective in this cluster.
+    /// Whether a released revision is defective in this cluster.
     pub defective: bool,
+    /// Whether the deployment was instructed to run a defective revision.
+    pub exposed: bool,
+    /// The time since when the deployment's workloads have a defective revision. `None`: they have none now.
+    pub exposed_since: Option<SimTime>,
+    /// How long they had a defective revision before.
+    pub exposed_for: SimDuration,
     /// The time at which the deployment was first instructed to run the new revision.
     pub instructed: Option<SimTime>,
     /// The time at which the cluster's agent first applied the new revision.
@@ -149,24 +189,37 @@ impl DeploymentDraws {
                 draws.hits(ShareFault::NotFound, faults, streams, key),
             ),
         };
-        let apply_faults = world.apply_faults(application);
-        Self {
+        let first = RevisionDraws {
             defective,
             not_found,
+            apply_fault: first_hit(world.apply_faults(application, NEW), name, key, streams),
+        };
+        let mut later = Vec::new();
+        for (number, release) in (1..).zip(&world.applications[application].later) {
+            let own = key.at(EntityKey::of("later release").part(number));
+            later.push(RevisionDraws::draw(&release.faults, name, own, streams));
+        }
+        Self {
+            first,
+            later,
             apply: factor(apply_spread, "apply spread", streams, key),
-            apply_fault: (0..apply_faults.len())
-                .find(|at| apply_faults[*at].hits(*at, name, key, streams)),
         }
     }
 
-    /// Returns whether pods of this revision are defective in the cluster.
-    pub(crate) fn is_defective(&self, revision: Revision) -> bool {
-        revision == NEW && self.defective
+    /// Returns what fails in a revision. Nothing fails in the revision that was installed before.
+    pub(crate) fn of(&self, revision: Revision) -> RevisionDraws {
+        if revision == NEW {
+            return self.first;
+        }
+        match later_release(revision) {
+            Some(release) => self.later[release],
+            None => RevisionDraws::default(),
+        }
     }
 
-    /// Returns whether the images of this revision are missing for the cluster.
-    pub(crate) fn is_missing(&self, revision: Revision) -> bool {
-        revision == NEW && self.not_found
+    /// Returns whether a released revision is defective in the cluster.
+    fn has_defect(&self) -> bool {
+        self.first.defective || self.later.iter().any(|later| later.defective)
     }
 }
 
@@ -193,6 +246,11 @@ impl AppDeployment {
             key: place.key(world),
             own_key: place.own_key(world),
             on_nodes: Vec::new(),
+            goal: NEW,
+            facts: DeploymentFacts {
+                defective: draws.has_defect(),
+                ..DeploymentFacts::default()
+            },
             draws,
             agent: Agent::settled(running),
             workloads,
@@ -200,10 +258,7 @@ impl AppDeployment {
             degraded: false,
             troubled_pods: 0,
             phase: DeploymentPhase::Waiting,
-            facts: DeploymentFacts {
-                defective: draws.defective,
-                ..DeploymentFacts::default()
-            },
+            signs: DeploymentSigns::default(),
         }
     }
 
@@ -242,8 +297,23 @@ impl AppDeployment {
         *attempts - 1
     }
 
+    /// Updates in the meters what people may notice here.
+    pub(crate) fn note_signs(&mut self, meter: &mut Meter) {
+        let is_new = self.agent.missed_or_instructed() == Some(self.goal);
+        let is_in_trouble = self.troubled_pods > 0 || self.degraded || self.agent.has_failed();
+        let signs = DeploymentSigns {
+            has_failed: is_new && is_in_trouble,
+            is_exposed: self.facts.exposed_since.is_some(),
+        };
+        if signs != self.signs {
+            meter.note_signs(self.application, self.signs, signs);
+            self.signs = signs;
+        }
+    }
+
     /// Updates the deployment's phase in the meters.
     pub(crate) fn note_phase(&mut self, cluster: &ClusterState, meter: &mut Meter) {
+        self.note_signs(meter);
         let phase = self.current_phase(cluster);
         if phase != self.phase {
             let was = std::mem::replace(&mut self.phase, phase);
@@ -295,10 +365,10 @@ impl<'s> World<'s> {
         &spec.applications[self.application_of_target(target)].workloads
     }
 
-    /// Returns the defects of a deployment's new revision.
-    pub(crate) fn defect_of(&self, target: TargetId) -> &'s DefectSpec {
+    /// Returns the defects of a pod's revision.
+    pub(crate) fn defect_of_pod(&self, pod: &Pod) -> &'s DefectSpec {
         let spec: &'s WorldSpec = self.spec;
-        spec.defect(self.application_of_target(target))
+        spec.defect(self.application_of_target(pod.target), pod.revision)
     }
 
     /// Returns the key of a pod's random numbers on its node.

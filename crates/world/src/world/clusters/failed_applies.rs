@@ -23,7 +23,9 @@ use crate::world::clusters::apply_rules::{ApplyFailure, ApplyRetry};
 use crate::world::clusters::deployment::AppDeployment;
 use crate::world::event::{AgentEvent, Event, Queue};
 use crate::world::faults::spec::ApplyFaultSpec;
-use crate::world::ids::{NEW, TargetId};
+use crate::world::ids::TargetId;
+use crate::world::spec::WorldSpec;
+use fleetsim_rollout::Revision;
 use fleetsim_units::SimDuration;
 
 impl AgentSpec {
@@ -44,15 +46,19 @@ impl AgentSpec {
 }
 
 impl AppDeployment {
-    /// Returns the fault that affects the apply in progress. Only applies of the new revision fail.
+    /// Returns the fault that affects the apply in progress.
     fn apply_fault<'w>(&self, context: &DeploymentContext<'w>) -> Option<&'w ApplyFaultSpec> {
-        let fault = self.next_fault(context.apply_faults)?;
-        (self.agent.applying == Some(NEW)).then_some(fault)
+        self.next_fault(context.spec, self.agent.applying?)
     }
 
-    /// Returns the fault that affects the next apply of the new revision.
-    fn next_fault<'w>(&self, faults: &'w [ApplyFaultSpec]) -> Option<&'w ApplyFaultSpec> {
-        let fault = &faults[self.draws.apply_fault?];
+    /// Returns the fault that affects the next apply of a revision.
+    fn next_fault<'w>(
+        &self,
+        world: &'w WorldSpec,
+        revision: Revision,
+    ) -> Option<&'w ApplyFaultSpec> {
+        let faults = world.apply_faults(self.application, revision);
+        let fault = &faults[self.draws.of(revision).apply_fault?];
         let is_over = fault.attempts.is_some_and(|most| self.agent.faults >= most);
         (!is_over).then_some(fault)
     }
@@ -131,20 +137,20 @@ impl AppDeployment {
 }
 
 impl World<'_> {
-    /// Returns the failure of the next apply of the new revision of a target. `None`: the apply will succeed.
+    /// Returns the failure of the next apply of the wanted revision of a target. `None`: the apply will succeed.
     pub fn next_failure(&self, id: TargetId) -> Option<ApplyFailure> {
         Some(self.next_fault_of(id)?.kind)
     }
 
-    /// Returns whether every apply of the new revision of a target fails, however often the agent tries.
+    /// Returns whether every apply of the wanted revision of a target fails, however often the agent tries.
     pub fn always_fails(&self, id: TargetId) -> bool {
         self.next_fault_of(id)
             .is_some_and(|fault| fault.attempts.is_none())
     }
 
     fn next_fault_of(&self, id: TargetId) -> Option<&ApplyFaultSpec> {
-        let faults = self.spec.apply_faults(self.application_of_target(id));
-        self.deployments[id.index()].next_fault(faults)
+        let deployment = &self.deployments[id.index()];
+        deployment.next_fault(self.spec, deployment.goal)
     }
 
     /// Aborts an apply that would fail, on behalf of the management cluster. The agent does not report the abort.
@@ -185,8 +191,8 @@ mod tests {
     use super::*;
     use crate::world::clusters::apply_rules::ApplyRules;
     use crate::world::event::Report;
-    use crate::world::ids::{NOTHING, OLD};
-    use crate::world::spec::{ReleaseKind, WorldSpec};
+    use crate::world::ids::{NEW, NOTHING, OLD};
+    use crate::world::spec::ReleaseKind;
     use crate::world::testing::{
         Intervention, Played, bare_world, fixed, play_agent, play_agent_with, play_with,
     };

@@ -9,6 +9,7 @@
 //! | `agent`, `agent_steps`, `agent_spec` | instructions, applies and reports, with their delays |
 //! | `agent_queue` | the workers of an agent, which its deployments share |
 //! | `apply_rules`, `failed_applies` | what an agent does when an apply fails |
+//! | `releases` | which revision is wanted, and how long deployments have a defective one |
 //! | `removal` | the end of a deployment's workloads, once nothing wants them |
 //! | `pod`, `pods` | pods, readiness probes, image back-off; all pods with their events |
 //! | `scheduling` | the room of nodes, and pods that fit on none |
@@ -37,6 +38,7 @@ pub(super) mod pod;
 pub(super) mod pod_queues;
 pub(super) mod pods;
 pub(super) mod progress_deadline;
+mod releases;
 pub(super) mod removal;
 pub(super) mod restarts;
 pub(super) mod rolling;

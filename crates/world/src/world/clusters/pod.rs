@@ -33,7 +33,7 @@ use crate::world::clusters::restarts::{Crashes, Restarter};
 use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::{Event, Queue, WorkloadEvent};
 use crate::world::ids::{NEW, NodeId, PodId, TargetId};
-use crate::world::nodes::catalog::{Catalog, ImageRef};
+use crate::world::nodes::catalog::ImageRef;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::pull_wait::PullWait;
 use crate::world::nodes::spec::Requeue;
@@ -122,7 +122,9 @@ impl World<'_> {
         revision: Revision,
         phase: PodPhase,
     ) -> PodId {
-        let image = Catalog::revision(self.workloads_of(target)[workload].image, revision == NEW);
+        let image = self
+            .catalog
+            .revision(self.workloads_of(target)[workload].image, revision);
         // A pod without a node gets its number with its node.
         let mut ordinal = 0;
         if phase != PodPhase::Unbound {
@@ -511,9 +513,10 @@ impl World<'_> {
         let start = pod.starts;
         let is_defective = self.deployments[pod.target.index()]
             .draws
-            .is_defective(pod.revision);
+            .of(pod.revision)
+            .defective;
         let workload = self.workload_of(&self.pods[id.index()]);
-        let is_latent = self.defect_of(self.pods[id.index()].target).is_latent();
+        let is_latent = self.defect_of_pod(&self.pods[id.index()]).is_latent();
         let works = !is_defective || is_latent;
         let defect_crash = if is_defective {
             self.show_defect(id, start, queue)
@@ -605,7 +608,7 @@ impl World<'_> {
         }
         let now = queue.now();
         let spec = self.workload_of(&self.pods[id.index()]);
-        let is_latent = self.defect_of(self.pods[id.index()].target).is_latent();
+        let is_latent = self.defect_of_pod(&self.pods[id.index()]).is_latent();
         let must_answer = spec.readiness.is_some() || spec.start_timeout.is_some();
         let pod = &mut self.pods[id.index()];
         let target = pod.target;
@@ -615,7 +618,8 @@ impl World<'_> {
         pod.available = false;
         let is_defective = self.deployments[target.index()]
             .draws
-            .is_defective(pod.revision);
+            .of(pod.revision)
+            .defective;
         pod.never_ready = must_answer && is_defective && !is_latent;
         let wait = pod.crashes.crash(now, &self.platform.restarts);
         self.totals.crashes += 1;

@@ -183,7 +183,7 @@ impl<'s> World<'s> {
             self.transfers
                 .start_over(now, &leg, part.transfer(payload, sender));
         } else {
-            let from = self.spec.images[image.index()].registry;
+            let from = self.spec.images[self.catalog.specified_index(image)].registry;
             let key = self.nodes[node.index()].key;
             let tcp = &self.registries[from].spec.tcp;
             let connection = self.transfers.connect(node, key, cap, tcp, &self.streams);
@@ -232,11 +232,12 @@ impl<'s> World<'s> {
     /// Counts bytes of an image that a node received after the pull, for the image's application.
     pub(crate) fn count_lazily_received(&mut self, node: NodeId, image: ImageRef, bytes: Bytes) {
         let cluster = &self.clusters[self.nodes[node.index()].cluster.index()];
+        let specified = self.catalog.specified_index(image);
         for target in &cluster.deployments {
             let deployment = &mut self.deployments[target.index()];
             let application = &self.spec.applications[deployment.application];
             let mut images = application.workloads.iter().map(|workload| workload.image);
-            if images.any(|own| own == image.index()) {
+            if images.any(|own| own == specified) {
                 deployment.facts.lazily_received += bytes;
                 return;
             }

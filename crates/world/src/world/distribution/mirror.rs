@@ -70,6 +70,7 @@ impl Mirrors {
         query: &RouteQuery<'_>,
     ) -> Result<(Routing, BlobSource), SimDuration> {
         let mut spent = SimDuration::ZERO;
+        let image = query.catalog.specified_index(query.image);
         for &at in &self.of_cluster[query.cluster.index()] {
             let mirror = &self.mirrors[usize::from(at)];
             // The first request of a pull opens the connection.
@@ -79,7 +80,7 @@ impl Mirrors {
                 } else {
                     1
                 };
-            if mirror.holds.contains(&query.image.index()) {
+            if mirror.holds.contains(&image) {
                 return Ok(match query.request {
                     Request::Token => (
                         Routing::Nearby {

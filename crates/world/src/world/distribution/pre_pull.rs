@@ -19,7 +19,6 @@ use crate::world::clusters::pod::PodPhase;
 use crate::world::distribution::spec::PrePullSpec;
 use crate::world::event::{DistributionEvent, Event, Queue};
 use crate::world::ids::{ClusterId, NEW, NodeId, PodId, TargetId};
-use crate::world::nodes::catalog::Catalog;
 use fleetsim_units::SimTime;
 
 /// A pre-pull in progress.
@@ -112,7 +111,7 @@ impl World<'_> {
             for &target in &self.clusters[cluster.index()].deployments {
                 for (workload, spec) in self.workloads_of(target).iter().enumerate() {
                     let is_first = seen.insert(spec.image);
-                    let image = Catalog::revision(spec.image, true);
+                    let image = self.catalog.revision(spec.image, NEW);
                     if is_first && !state.content.present[usize::from(image.0)] {
                         missing.push(MissingImage {
                             target,

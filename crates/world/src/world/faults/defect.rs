@@ -32,7 +32,7 @@ impl World<'_> {
         start: u32,
         queue: &mut Queue,
     ) -> Option<SimDuration> {
-        let defect = self.defect_of(self.pods[id.index()].target);
+        let defect = self.defect_of_pod(&self.pods[id.index()]);
         match (defect.kind, defect.detected_after.as_ref()) {
             (DefectKind::Crashes, Some(works)) => Some(self.draw(id, works, "defect shows", start)),
             (DefectKind::Crashes, None) => Some(self.draw(id, &defect.crash_after, "crash", start)),

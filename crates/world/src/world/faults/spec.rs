@@ -46,14 +46,16 @@ pub struct FaultSpec {
     pub guest: Option<GuestFaults>,
 }
 
-/// What can fail in the release of one application.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What can fail in one release of one application.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ReleaseFaults {
-    /// Share of clusters in which the new revision's images are never found.
+    /// Share of clusters in which the release's images are never found.
     pub not_found: Share,
-    /// Clusters in which the new revision is defective.
+    /// Clusters in which the release is defective.
     pub defect: DefectSpec,
-    /// Clusters in which applies of the new revision fail. If several entries affect a cluster, the first counts.
+    /// Clusters in which applies of the release fail. If several entries affect a cluster, the first counts.
     pub apply: Vec<ApplyFaultSpec>,
 }
 

@@ -207,6 +207,23 @@ impl EgressMeter {
     }
 }
 
+/// What people may notice of an application.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct ApplicationSigns {
+    /// The number of deployments in which the wanted revision fails: a pod backs off, crashes or never gets ready, an
+    /// apply has failed, or a progress deadline has passed.
+    pub failed: u64,
+    /// The number of deployments whose workloads have a defective revision.
+    pub exposed: u64,
+}
+
+/// What people may notice of a deployment.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct DeploymentSigns {
+    pub(crate) has_failed: bool,
+    pub(crate) is_exposed: bool,
+}
+
 /// All meters of one run.
 #[derive(Clone, Debug)]
 pub struct Meter {
@@ -219,6 +236,8 @@ pub struct Meter {
     peak_second_bytes: f64,
     peak_minute_bytes: f64,
     egress_rate: f64,
+    /// Bytes that the registries sent to the fleet so far.
+    egress_bytes: f64,
     egress_at_capacity: bool,
     /// The total rate of the registries, to the fleet and to others.
     total_rate: f64,
@@ -247,6 +266,8 @@ pub struct Meter {
     seconds_per_bin: u64,
     phases: [u64; PHASES],
     peak_not_ready: u64,
+    /// The signs of each application that people may notice.
+    signs: Vec<ApplicationSigns>,
     /// The changes of each application. `None`: they are not watched.
     load_changes: Option<Vec<LoadChange>>,
     /// Number of image pulls in progress.
@@ -274,6 +295,7 @@ impl Meter {
             peak_second_bytes: 0.0,
             peak_minute_bytes: 0.0,
             egress_rate: 0.0,
+            egress_bytes: 0.0,
             egress_at_capacity: false,
             total_rate: 0.0,
             total_second_bytes: 0.0,
@@ -296,6 +318,7 @@ impl Meter {
             seconds_per_bin: 1,
             phases: [deployments, 0, 0, 0],
             peak_not_ready: 0,
+            signs: Vec::new(),
             load_changes: None,
             pulls: Gauge::default(),
             downloads: Gauge::default(),
@@ -316,7 +339,9 @@ impl Meter {
 
     fn integrate(&mut self, to: SimTime) {
         let span = to - self.now;
-        self.second_bytes += self.egress_rate * span.as_secs_f64();
+        let bytes = self.egress_rate * span.as_secs_f64();
+        self.second_bytes += bytes;
+        self.egress_bytes += bytes;
         self.total_second_bytes += self.total_rate * span.as_secs_f64();
         self.other_bytes += (self.total_rate - self.egress_rate) * span.as_secs_f64();
         if self.egress_at_capacity {
@@ -482,6 +507,35 @@ impl Meter {
         self.phases[from as usize] -= 1;
         self.phases[to as usize] += 1;
         self.peak_not_ready = self.peak_not_ready.max(self.not_ready());
+    }
+
+    /// Counts the signs of a deployment of an application, which were others before.
+    pub(crate) fn note_signs(
+        &mut self,
+        application: usize,
+        was: DeploymentSigns,
+        now: DeploymentSigns,
+    ) {
+        if self.signs.len() <= application {
+            self.signs
+                .resize(application + 1, ApplicationSigns::default());
+        }
+        let signs = &mut self.signs[application];
+        signs.failed = signs.failed + u64::from(now.has_failed) - u64::from(was.has_failed);
+        signs.exposed = signs.exposed + u64::from(now.is_exposed) - u64::from(was.is_exposed);
+    }
+
+    /// Returns the signs of an application that people may notice now.
+    #[must_use]
+    pub fn signs(&self, application: ApplicationId) -> ApplicationSigns {
+        let signs = self.signs.get(application.index());
+        signs.copied().unwrap_or_default()
+    }
+
+    /// Returns the bytes that the registries sent to the fleet so far, as integrated over time.
+    #[must_use]
+    pub const fn egress_so_far(&self) -> f64 {
+        self.egress_bytes
     }
 
     /// Starts recording the changes of each application.

@@ -10,30 +10,20 @@
 use std::collections::HashMap;
 
 use crate::engine::{EntityKey, Streams, dist};
+use crate::world::ids::{NEW, later_release};
 use crate::world::quantity::SizeModel;
 use crate::world::spec::{ImageSpec, LayerSpec, Uncompressed};
+use fleetsim_rollout::Revision;
 use fleetsim_units::{Bytes, Share};
 
-/// Maximum number of images of a world; both revisions together are numbered with 16 bits.
+/// Maximum number of images of a world; all of their revisions together are numbered with 16 bits.
 pub const MOST_IMAGES: usize = 32_767;
-/// Maximum number of layers of all images in both revisions; layers are numbered with 16 bits.
+/// Maximum number of layers of all images in all revisions; layers are numbered with 16 bits.
 pub const MOST_LAYERS: usize = 65_535;
 
 /// One image in one revision: an index into [`Catalog::images`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct ImageRef(pub u16);
-
-impl ImageRef {
-    /// Returns the index of the image in the specification.
-    pub(crate) fn index(self) -> usize {
-        usize::from(self.0 / 2)
-    }
-
-    /// Returns whether this is the new revision of the image.
-    pub(crate) fn is_new(self) -> bool {
-        self.0.is_multiple_of(2)
-    }
-}
 
 /// One layer of one image.
 #[derive(Clone, Copy, Debug)]
@@ -77,10 +67,17 @@ pub(crate) struct Image {
     pub(crate) is_lazy: bool,
 }
 
-/// Every image of a run, in both revisions.
+/// Every image of a run, in all of its revisions.
+///
+/// The new revision of image `i` is number `2 i`, and the previous one `2 i + 1`; those of later releases follow all of
+/// these.
 #[derive(Clone, Debug)]
 pub(crate) struct Catalog {
     images: Vec<Image>,
+    /// For each image of the specification, its content in each later release.
+    later: Vec<Vec<ImageRef>>,
+    /// For each of the contents of later releases, the index of its image in the specification.
+    specified_of_later: Vec<usize>,
     /// The key of each blob's digest.
     pub(crate) blob_keys: Vec<EntityKey>,
     /// The number of blobs.
@@ -113,8 +110,32 @@ impl Catalog {
                 is_lazy: prepared.is_some(),
             });
         }
+        let mut later = Vec::with_capacity(specs.len());
+        let mut specified_of_later = Vec::new();
+        for (at, spec) in specs.iter().enumerate() {
+            let mut released = numbered(at * 2);
+            let mut layers = &spec.layers;
+            let mut of_image = Vec::new();
+            for next in &spec.later {
+                if next != layers {
+                    released = numbered(images.len());
+                    let key = EntityKey::of(&spec.name);
+                    images.push(Image {
+                        layers: numbering.layers(next),
+                        config: images[at * 2].config,
+                        is_lazy: prepared.is_some_and(|share| is_prepared(share, streams, key)),
+                    });
+                    specified_of_later.push(at);
+                    layers = next;
+                }
+                of_image.push(released);
+            }
+            later.push(of_image);
+        }
         Self {
             images,
+            later,
+            specified_of_later,
             blobs: numbering.blobs.len(),
             blob_keys: numbering.blob_keys,
             chains: numbering.chains.len(),
@@ -130,12 +151,25 @@ impl Catalog {
         &self.images[image].layers
     }
 
-    /// Returns the new or the previous revision of the image at `index` of the specification.
-    pub(crate) fn revision(index: usize, new: bool) -> ImageRef {
-        ImageRef(
-            u16::try_from(index * 2 + usize::from(!new))
-                .expect("a scenario has fewer than 32 768 images"),
-        )
+    /// Returns the content of the image at `index` of the specification in a revision of its application.
+    pub(crate) fn revision(&self, index: usize, revision: Revision) -> ImageRef {
+        if revision == NEW {
+            return numbered(index * 2);
+        }
+        match later_release(revision) {
+            Some(release) => self.later[index][release],
+            None => numbered(index * 2 + 1),
+        }
+    }
+
+    /// Returns the index in the specification of an image.
+    pub(crate) fn specified_index(&self, image: ImageRef) -> usize {
+        let ImageRef(number) = image;
+        let first_later = self.later.len() * 2;
+        match usize::from(number).checked_sub(first_later) {
+            Some(at) => self.specified_of_later[at],
+            None => usize::from(number / 2),
+        }
     }
 
     /// Returns whether the image at `image` has this blob.
@@ -145,7 +179,7 @@ impl Catalog {
 
     /// Returns the number of images of the specification.
     pub(crate) const fn specified(&self) -> usize {
-        self.images.len() / 2
+        self.later.len()
     }
 
     /// Returns, for each blob, the index of the only image of the specification that has it. `None`: several images
@@ -154,11 +188,13 @@ impl Catalog {
         let mut images = vec![Vec::new(); self.blobs];
         for (at, image) in self.images.iter().enumerate() {
             for layer in &image.layers {
-                images[usize::from(layer.blob)].push((at / 2) as u16);
+                let specified = self.specified_index(numbered(at));
+                images[usize::from(layer.blob)].push(specified as u16);
             }
         }
         let mut only = Vec::with_capacity(self.blobs);
         for mut having in images {
+            having.sort_unstable();
             having.dedup();
             let is_one = having.len() == 1 && self.specified() > 1;
             only.push(is_one.then(|| having[0]));
@@ -178,6 +214,13 @@ impl Catalog {
     pub(crate) fn len(&self) -> usize {
         self.images.len()
     }
+}
+
+/// Returns the image with this number.
+fn numbered(number: usize) -> ImageRef {
+    ImageRef(
+        u16::try_from(number).expect("a scenario has fewer than 65 536 images in all revisions"),
+    )
 }
 
 /// Returns whether a service that prepares this share of the images has prepared `image`.
@@ -249,6 +292,7 @@ fn next_number(taken: usize) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::ids::OLD;
 
     fn layer(digest: &str) -> LayerSpec {
         LayerSpec {
@@ -265,13 +309,14 @@ mod tests {
             name: "shop".to_owned(),
             layers: vec![layer("base"), layer("new-libs"), layer("app")],
             previous: vec![layer("base"), layer("libs"), layer("app")],
+            later: Vec::new(),
             config: Bytes::new(1).into(),
             registry: 0,
             index: true,
         };
         let catalog = Catalog::new(&[spec], None, &Streams::new(1, 0));
-        let new = &catalog.image(Catalog::revision(0, true)).layers;
-        let old = &catalog.image(Catalog::revision(0, false)).layers;
+        let new = &catalog.image(catalog.revision(0, NEW)).layers;
+        let old = &catalog.image(catalog.revision(0, OLD)).layers;
         assert_eq!(
             (new[0].blob, new[0].chain),
             (old[0].blob, old[0].chain),
@@ -302,6 +347,7 @@ mod tests {
             name: name.to_owned(),
             layers: layers.iter().copied().map(drawn).collect(),
             previous: Vec::new(),
+            later: Vec::new(),
             config: Bytes::new(1).into(),
             registry: 0,
             index: true,
@@ -312,7 +358,7 @@ mod tests {
         ];
         let sizes = |replicate| {
             let catalog = Catalog::new(&images, None, &Streams::new(1, replicate));
-            let layers = |at| catalog.image(Catalog::revision(at, true)).layers.clone();
+            let layers = |at| catalog.image(catalog.revision(at, NEW)).layers.clone();
             let size = |layer: &Layer| (layer.compressed.get(), layer.uncompressed.get());
             (
                 layers(0).iter().map(size).collect::<Vec<_>>(),

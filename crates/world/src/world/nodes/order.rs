@@ -11,7 +11,7 @@
 
 use crate::engine::EventId;
 use crate::world::event::{Event, PullEvent, Queue};
-use crate::world::ids::{ClusterId, NEW, NodeId, OLD, PullId};
+use crate::world::ids::{ClusterId, NodeId, PullId};
 use crate::world::nodes::node::{Blob, Chain};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::{Totals, World};
@@ -99,13 +99,14 @@ impl World<'_> {
             Some(queue.schedule(SimTime::MAX, Event::Pull(pull, PullEvent::OrderEnds(None))));
         self.note_download_begins(node);
         let cluster = self.nodes[node.index()].cluster;
+        let revision = self.revision_of_pull(pull);
         let orders = self.orders.as_mut().expect("asked by the caller");
         orders.new.push(PullOrder {
             pull,
             cluster,
             node: node.index() - self.clusters[cluster.index()].nodes.start,
-            image: image.index(),
-            revision: if image.is_new() { NEW } else { OLD },
+            image: self.catalog.specified_index(image),
+            revision,
         });
     }
 
@@ -125,6 +126,12 @@ impl World<'_> {
                 self.pulled(id, queue);
             }
         }
+    }
+
+    /// Returns the revision of the application whose image a pull brings.
+    fn revision_of_pull(&self, pull: PullId) -> Revision {
+        let pod = self.pulls[pull.index()].pod;
+        self.pods[pod.index()].revision
     }
 
     /// Closes an order whose attempt has ended, successfully or not.
@@ -184,7 +191,7 @@ impl World<'_> {
 mod tests {
     use super::*;
     use crate::engine::EventQueue;
-    use crate::world::ids::TargetId;
+    use crate::world::ids::{NEW, TargetId};
     use crate::world::spec::PlatformSpec;
     use crate::world::testing::bare_world;
     use fleetsim_units::SimDuration;

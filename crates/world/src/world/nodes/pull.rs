@@ -288,7 +288,11 @@ impl World<'_> {
         let Pod {
             target, revision, ..
         } = self.pods[pod.index()];
-        if self.deployments[target.index()].draws.is_missing(revision) {
+        if self.deployments[target.index()]
+            .draws
+            .of(revision)
+            .not_found
+        {
             self.request_missing_image(pod, queue);
             return;
         }

@@ -3,6 +3,7 @@
 mod applications;
 mod pods;
 mod random_applications;
+mod releases;
 mod sandbox;
 
 use crate::world::clusters::spec::{PullPolicy, WorkloadKind, WorkloadSpec};

@@ -53,6 +53,7 @@ fn healthy_world(seed: u64, applications: u32) -> (WorldSpec, Choices) {
             name: name.clone(),
             layers: vec![layer(&format!("base-{}", next.below(3)), 3_000_000)],
             previous: vec![layer(&format!("base-{}", next.below(3)), 3_000_000)],
+            later: Vec::new(),
             config: fleetsim_units::Bytes::new(1000).into(),
             registry: 0,
             index: next.once_in(2),

@@ -8,7 +8,8 @@ use fleetsim_units::{Bytes, BytesPerSec, SimDuration};
 impl World<'_> {
     /// Returns the index of the registry that a pull's image comes from.
     pub(crate) fn registry_of(&self, pull: PullId) -> usize {
-        self.spec.images[self.pulls[pull.index()].image.index()].registry
+        let image = self.catalog.specified_index(self.pulls[pull.index()].image);
+        self.spec.images[image].registry
     }
 
     fn cluster_of(&self, pull: PullId) -> usize {

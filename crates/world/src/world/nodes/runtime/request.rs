@@ -307,13 +307,14 @@ impl World<'_> {
     fn proceed(&mut self, id: PullId, request: Request, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         *pull.tries_of(request) = Tries::default();
+        let specified = self.catalog.specified_index(pull.image);
         let known = self.nodes[pull.node.index()].content.manifests[usize::from(pull.image.0)];
         match request {
             Request::Challenge => self.send(id, Request::Token, queue),
             Request::Token => self.send(id, Request::Resolve, queue),
             // Manifests in the content store are not requested again.
             Request::Resolve if known => self.plan_layers(id, queue),
-            Request::Resolve if self.spec.images[pull.image.index()].index => {
+            Request::Resolve if self.spec.images[specified].index => {
                 self.send(id, Request::Index, queue);
             }
             Request::Resolve => self.send(id, Request::Manifest, queue),

@@ -1,0 +1,167 @@
+//! The line `ends`: on which release the runs of a variant end, how they got there, and what the way there cost.
+//!
+//! It speaks of one application. A run ends on its last release. The way of most runs is told: those that end on the
+//! same content for the same reason. Numbers are medians over these runs.
+//!
+//! Left out: several applications, whose releases are in `releases.csv`.
+
+use super::sentence::quoted;
+use crate::report::data::{VariantResults, target_of};
+use crate::report::format::{count, in_unit, number, time};
+use crate::results::ReleaseRow;
+use fleetsim_units::stats;
+
+/// The content that ran before the first release.
+const INSTALLED: &str = "installed";
+
+/// The releases of one run.
+struct ReleasesOfRun<'r> {
+    first: &'r ReleaseRow,
+    last: &'r ReleaseRow,
+    /// Target-hours with a defective revision, over all releases.
+    exposed_hours: f64,
+}
+
+/// The line for a variant. `None`: no run has a second release, or there are several applications.
+pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
+    if !variant.applications.is_empty() {
+        return None;
+    }
+    let all = releases_of_runs(variant);
+    let told = most_alike(&all);
+    let ReleasesOfRun { last, .. } = told.first()?;
+    let mut text = how(last);
+    if told.len() < variant.runs.len() {
+        text = format!("in {} of {} runs {text}", told.len(), variant.runs.len());
+    }
+    let times = values(&told, published_after);
+    text.push_str(&format!(
+        ", {} after the first release",
+        time(stats::median(&times)?)
+    ));
+    text.push_str(&reached(variant, &told)?);
+    let moved = values(&told, egress);
+    text.push_str(&format!(
+        "; from then on the registry sends {}",
+        in_unit(stats::median(&moved)?, "bytes")
+    ));
+    let exposed = values(&told, exposed_hours);
+    let exposed = stats::median(&exposed)?;
+    if exposed > 0.0 {
+        text.push_str(&format!(
+            "; {}s have the defective revision for {} hours in total",
+            target_of([variant.info]),
+            number(exposed)
+        ));
+    }
+    Some(text)
+}
+
+/// Returns whether most runs of a variant end on another release than the first.
+pub(super) fn ends_on_another(variant: &VariantResults<'_>) -> bool {
+    let all = releases_of_runs(variant);
+    let changed = all.iter().filter(|run| run.last.release > 1).count();
+    2 * changed > variant.runs.len()
+}
+
+fn releases_of_runs<'r>(variant: &VariantResults<'r>) -> Vec<ReleasesOfRun<'r>> {
+    let mut of_runs = Vec::new();
+    for run in &variant.runs {
+        let mut rows = Vec::new();
+        let mut exposed_hours = 0.0;
+        for (replicate, row) in &variant.releases {
+            if *replicate == run.replicate {
+                rows.push(*row);
+                exposed_hours += row.exposed_target_hours;
+            }
+        }
+        if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
+            of_runs.push(ReleasesOfRun {
+                first,
+                last,
+                exposed_hours,
+            });
+        }
+    }
+    of_runs
+}
+
+/// The runs with a second release that end in the way in which most of them do.
+fn most_alike<'a, 'r>(all: &'a [ReleasesOfRun<'r>]) -> Vec<&'a ReleasesOfRun<'r>> {
+    let mut best: Vec<&ReleasesOfRun<'_>> = Vec::new();
+    for candidate in all {
+        if candidate.last.release == 1 {
+            continue;
+        }
+        let mut alike = Vec::new();
+        for other in all {
+            let is_alike = other.last.content == candidate.last.content
+                && other.last.cause == candidate.last.cause
+                && other.last.release == candidate.last.release;
+            if is_alike {
+                alike.push(other);
+            }
+        }
+        if alike.len() > best.len() {
+            best = alike;
+        }
+    }
+    best
+}
+
+/// What the last release is: `` people roll back (`failed > 5`) ``.
+fn how(last: &ReleaseRow) -> String {
+    let is_back = last.content == INSTALLED;
+    match last.cause.as_str() {
+        "releases" | "changes" if is_back => "the installed revision is released again".to_owned(),
+        "releases" | "changes" => format!("release {} supersedes the one before", last.content),
+        sign => {
+            let sign = quoted([sign]).concat();
+            let act = if is_back {
+                "roll back"
+            } else {
+                "publish a release that repairs"
+            };
+            format!("people {act} ({sign})")
+        }
+    }
+}
+
+/// How many targets are ready on the last release, and when.
+fn reached(variant: &VariantResults<'_>, told: &[&ReleasesOfRun<'_>]) -> Option<String> {
+    let mut completions = Vec::new();
+    for run in told {
+        completions.extend(run.last.completion_s);
+    }
+    let target = target_of([variant.info]);
+    if completions.len() == told.len() {
+        let completion = time(stats::median(&completions)?);
+        return Some(format!(
+            "; all {target}s are ready on it {completion} later"
+        ));
+    }
+    let mut done = Vec::new();
+    for run in told {
+        done.push(run.last.targets_done as f64);
+    }
+    Some(format!(
+        "; it is ready on {} {target}s at most",
+        count(stats::median(&done)?)
+    ))
+}
+
+fn values(told: &[&ReleasesOfRun<'_>], of: fn(&ReleasesOfRun<'_>) -> f64) -> Vec<f64> {
+    told.iter().map(|run| of(run)).collect()
+}
+
+fn published_after(run: &ReleasesOfRun<'_>) -> f64 {
+    run.last.published_s.unwrap_or(0.0) - run.first.published_s.unwrap_or(0.0)
+}
+
+const fn egress(run: &ReleasesOfRun<'_>) -> f64 {
+    run.last.egress_bytes as f64
+}
+
+const fn exposed_hours(run: &ReleasesOfRun<'_>) -> f64 {
+    run.exposed_hours
+}

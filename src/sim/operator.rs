@@ -1,0 +1,274 @@
+//! What people do when a rollout goes wrong: they notice a sign, and act some time later.
+//!
+//! A sign is looked at after every event, so people notice it at once; the time until their act, which an experiment
+//! states, contains how long they take to notice, to decide and to act. A rule acts once for each release. An act that
+//! was meant for a release that another has superseded meanwhile is left out.
+//!
+//! A rollback publishes the content before the wanted one, and a repair the rule's own. Both resume a rollout that an
+//! earlier rule has paused.
+
+use super::Sim;
+use super::release_log::Publisher;
+use crate::control_plane::Change;
+use crate::engine::{EntityKey, Streams};
+use crate::rollout::Revision;
+use crate::scenario::{OperatorAct, OperatorRule, OperatorSign, Scenario};
+use crate::units::SimTime;
+use crate::world::{ApplicationId, DriverEvent, Event, Queue};
+
+/// A rule that watches an application.
+#[derive(Clone, Copy, Debug)]
+struct Watch<'s> {
+    rule: &'s OperatorRule,
+    /// The index of the rule.
+    number: usize,
+    application: ApplicationId,
+    /// What people have noticed for the latest release.
+    noticed: Option<NoticedSign>,
+}
+
+/// A sign that people have noticed.
+#[derive(Clone, Copy, Debug)]
+struct NoticedSign {
+    at: SimTime,
+    /// The revision that was wanted then.
+    wanted: Revision,
+    /// Whether the act is still to come.
+    is_act_ahead: bool,
+}
+
+/// The people who watch the rollouts of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Operator<'s> {
+    watches: Vec<Watch<'s>>,
+    streams: Streams,
+    /// Whether an earlier act has paused each application.
+    is_paused: Vec<bool>,
+    /// Number of acts so far; each has its own random time.
+    acts: u64,
+}
+
+impl<'s> Operator<'s> {
+    pub(super) fn new(scenario: &'s Scenario, streams: Streams) -> Self {
+        let mut watches = Vec::new();
+        for (number, rule) in scenario.operator.iter().enumerate() {
+            for application in 0..scenario.applications.len() {
+                if rule.watches(application) {
+                    watches.push(Watch {
+                        rule,
+                        number,
+                        application: ApplicationId(application as u16),
+                        noticed: None,
+                    });
+                }
+            }
+        }
+        Self {
+            watches,
+            streams,
+            is_paused: vec![false; scenario.applications.len()],
+            acts: 0,
+        }
+    }
+
+    /// Returns whether an act is still to come.
+    pub(super) fn is_about_to_act(&self) -> bool {
+        let mut is_ahead = false;
+        for watch in &self.watches {
+            is_ahead |= watch.noticed.is_some_and(|noticed| noticed.is_act_ahead);
+        }
+        is_ahead
+    }
+
+    /// Returns whether a rule may still act on an application.
+    fn may_act_on(&self, application: ApplicationId) -> bool {
+        let mut watches = self.watches.iter();
+        watches.any(|watch| watch.application == application && watch.noticed.is_none())
+    }
+
+    /// Forgets what was noticed about an application, whose release is superseded.
+    fn watch_anew(&mut self, application: ApplicationId) {
+        for watch in &mut self.watches {
+            let is_ahead = watch.noticed.is_some_and(|noticed| noticed.is_act_ahead);
+            if watch.application == application && !is_ahead {
+                watch.noticed = None;
+            }
+        }
+    }
+}
+
+impl Sim<'_> {
+    /// Lets people look for stalled rollouts of an application after a release.
+    pub(super) fn watch_release(&mut self, application: ApplicationId, queue: &mut Queue) {
+        for (number, watch) in (0..).zip(&self.operator.watches) {
+            if watch.application == application
+                && let OperatorSign::Stalled(longest) = watch.rule.sign
+            {
+                queue.schedule_in(
+                    longest,
+                    Event::Driver(application, DriverEvent::OperatorLooks(number)),
+                );
+            }
+        }
+    }
+
+    /// Lets people notice the signs that an event has shown.
+    pub(super) fn people_look(&mut self, queue: &mut Queue) {
+        for number in 0..self.operator.watches.len() {
+            let watch = self.operator.watches[number];
+            let application = watch.application;
+            let rollout = &self.rollouts[application.index()];
+            if watch.noticed.is_some() || rollout.releases.latest().is_none() {
+                continue;
+            }
+            let targets = rollout.progress.targets();
+            let is_shown = match watch.rule.sign {
+                OperatorSign::Failed(most) => {
+                    most.is_below(self.world.meter().signs(application).failed, targets)
+                }
+                OperatorSign::Exposed(most) => {
+                    most.is_below(self.world.meter().signs(application).exposed, targets)
+                }
+                OperatorSign::Stalled(_) => false,
+            };
+            if is_shown {
+                self.notice(number, queue);
+            }
+        }
+    }
+
+    /// Lets people look whether a rollout is stalled. They look again when it could be at the earliest.
+    pub(super) fn look_whether_stalled(&mut self, number: u32, queue: &mut Queue) {
+        let watch = self.operator.watches[number as usize];
+        let rollout = &self.rollouts[watch.application.index()];
+        let OperatorSign::Stalled(longest) = watch.rule.sign else {
+            return;
+        };
+        if watch.noticed.is_some() || rollout.progress.is_complete() {
+            return;
+        }
+        let begun = rollout.releases.latest();
+        let progressed = rollout.progress.last_done().max(begun).unwrap_or_default();
+        if queue.now() >= progressed + longest {
+            self.notice(number as usize, queue);
+            return;
+        }
+        queue.schedule(
+            progressed + longest,
+            Event::Driver(watch.application, DriverEvent::OperatorLooks(number)),
+        );
+    }
+
+    /// Lets people notice the sign of a watch. They act some time later.
+    fn notice(&mut self, number: usize, queue: &mut Queue) {
+        let watch = self.operator.watches[number];
+        let application = watch.application;
+        let rollout = &self.rollouts[application.index()];
+        let name = &self.scenario.applications[application.index()].name;
+        let key = EntityKey::of(name).part(watch.number as u64);
+        let streams = &self.operator.streams;
+        let takes = watch
+            .rule
+            .within
+            .draw(streams, key, "operator", self.operator.acts);
+        self.operator.watches[number].noticed = Some(NoticedSign {
+            at: queue.now(),
+            wanted: rollout.releases.wanted(),
+            is_act_ahead: true,
+        });
+        self.operator.acts += 1;
+        queue.schedule_in(
+            takes + rollout.control.shown_after(),
+            Event::Driver(application, DriverEvent::OperatorActs(number as u32)),
+        );
+    }
+
+    /// Lets people act by a rule. The product sees the act now.
+    pub(super) fn operator_acts(&mut self, number: u32, queue: &mut Queue) {
+        let watch = &mut self.operator.watches[number as usize];
+        let Watch {
+            rule,
+            application,
+            number,
+            ..
+        } = *watch;
+        let Some(noticed) = &mut watch.noticed else {
+            return;
+        };
+        noticed.is_act_ahead = false;
+        let by = Publisher::Operator(number, noticed.at);
+        let releases = &self.rollouts[application.index()].releases;
+        let is_superseded = noticed.wanted != releases.wanted();
+        let before = releases.before_wanted();
+        if is_superseded {
+            self.operator.watch_anew(application);
+            return;
+        }
+        match rule.act {
+            OperatorAct::Pause => {
+                self.operator.is_paused[application.index()] = true;
+                self.show_act(application, &Change::Stop(true), queue);
+            }
+            OperatorAct::Rollback => {
+                if let Some(before) = before {
+                    self.react(application, before, by, queue);
+                }
+            }
+            OperatorAct::FixForward => {
+                if let Some(repair) = rule.repairs[application.index()] {
+                    self.react(application, repair, by, queue);
+                }
+            }
+        }
+    }
+
+    /// Publishes a release of the operator, and resumes a paused rollout.
+    fn react(
+        &mut self,
+        application: ApplicationId,
+        revision: Revision,
+        by: Publisher,
+        queue: &mut Queue,
+    ) {
+        self.publish(application, revision, by, queue);
+        self.show_act(application, &Change::Release(revision), queue);
+        if std::mem::take(&mut self.operator.is_paused[application.index()]) {
+            self.show_act(application, &Change::Stop(false), queue);
+        }
+        self.watch_release(application, queue);
+    }
+
+    /// Shows a product an act of people.
+    fn show_act(&mut self, application: ApplicationId, change: &Change, queue: &mut Queue) {
+        self.acts += 1;
+        let rollout = &mut self.rollouts[application.index()];
+        let timers_before = rollout.control.timers();
+        let mut targets = rollout.targets_in(&mut self.world);
+        let changed = rollout.control.act(change, &mut targets, queue);
+        self.note_changed(application, timers_before, &changed, queue.now());
+    }
+
+    /// Returns whether people may still change what is wanted, although all targets are done.
+    pub(super) fn awaits_people(&self, queue: &Queue) -> bool {
+        if self.operator.is_about_to_act() {
+            return true;
+        }
+        for (number, rollout) in (0..).zip(&self.rollouts) {
+            let application = ApplicationId(number);
+            let shows_defects = self.world.meter().signs(application).exposed > 0
+                && (self.world.expects_failures() || !self.world.is_at_rest(queue, self.timers));
+            if rollout.releases.is_one_ahead()
+                || shows_defects && self.operator.may_act_on(application)
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Watches the next release of an application for new signs.
+    pub(super) fn watch_anew(&mut self, application: ApplicationId, queue: &mut Queue) {
+        self.operator.watch_anew(application);
+        self.watch_release(application, queue);
+    }
+}
