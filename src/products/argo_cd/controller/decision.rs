@@ -71,6 +71,13 @@ impl RunningUpdate {
 }
 
 impl ArgoCdController<'_> {
+    /// Lets the next pass begin after all events of this instant, as informers queue what they receive together.
+    pub(super) fn begin_passes_later(&mut self, now: SimTime, plane: &mut Plane<'_>) {
+        if self.view.queue.has_waiting() && !std::mem::replace(&mut self.is_beginning, true) {
+            self.view.queue.step(now, SetStep::Begins, plane);
+        }
+    }
+
     /// Begins the decision of a pass.
     pub(super) fn begin_decision(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let unchanged = TargetSet::new(self.clusters.len());

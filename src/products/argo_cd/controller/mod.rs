@@ -91,6 +91,8 @@ pub(super) struct ArgoCdController<'r> {
     width: usize,
     /// The pass in progress, while it decides and another set may send requests between its own.
     deciding: Option<DecidingPass>,
+    /// Whether the next pass waits for the other events of this instant.
+    is_beginning: bool,
     /// The pass in progress, once it writes Applications.
     writing: Option<WritingPass>,
     /// People's changes during a pass; the next pass reads them.
@@ -221,6 +223,7 @@ impl<'r> ArgoCdController<'r> {
             watch_delay: run.control_loop.watch_delay,
             width: strategy.concurrent_updates as usize,
             deciding: None,
+            is_beginning: false,
             writing: None,
             unread: Vec::new(),
             listed: None,
@@ -427,6 +430,7 @@ impl Controller for ArgoCdController<'_> {
 
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
         self.now = now;
+        let mut begins = !self.client.api.is_contended();
         match input {
             ControllerInput::Released => {
                 self.view.queue.release(());
@@ -442,6 +446,10 @@ impl Controller for ArgoCdController<'_> {
                 match self.view.queue.due(number, plane) {
                     Some(SetStep::Seen) => self.view.queue.add(()),
                     Some(SetStep::Collected(target)) => self.mark_deleted(target, now, plane),
+                    Some(SetStep::Begins) => {
+                        self.is_beginning = false;
+                        begins = true;
+                    }
                     Some(SetStep::Try) => self.try_update(now, plane),
                     Some(SetStep::Updated { is_written }) => {
                         self.updated(is_written, now, plane);
@@ -460,6 +468,9 @@ impl Controller for ArgoCdController<'_> {
             _ => {}
         }
         self.application_controller.begin_attempts(now, plane);
+        if !begins {
+            return self.begin_passes_later(now, plane);
+        }
         while self.view.queue.take(plane).is_some() {
             if self.deletion.is_some() {
                 self.delete_set(now, plane);
