@@ -9,8 +9,8 @@
 //! Left out: the reads of a release's values, which come behind those of its content and so never wait for a limit that
 //! is the same; the limits of the agent's clients for its own cluster; the deletion of a deployment.
 //!
-//! How we know: the tests below compute every time by hand; `sim::tests::published` compares the end of a rollout that
-//! was recorded from the product's own hub.
+//! How we know: the tests below compute every time by hand; `sim::tests::agent_client` compares the end of a rollout
+//! that was recorded from the product's own hub.
 
 use crate::engine::Reservations;
 use crate::world::clusters::agent_steps::DeploymentContext;
@@ -29,7 +29,8 @@ pub struct AgentClientRate {
 
 impl AgentClientRate {
     /// The limit of Rancher Fleet's agent. Its kubeconfig sets none (rancher/fleet at 3b2c622,
-    /// `internal/cmd/agent/operator.go`), so client-go's defaults hold (`rest/config.go`: `DefaultQPS`, `DefaultBurst`).
+    /// `internal/cmd/agent/operator.go`), so the defaults of client-go's `rest/config.go` hold: `DefaultQPS` and
+    /// `DefaultBurst`.
     pub const FLEET: Self = Self {
         per_second: 5,
         burst: 10,
@@ -89,7 +90,8 @@ impl AppDeployment {
         context.queue.schedule_in(wait, sent);
     }
 
-    /// Handles the end of the wait for the write of a status: the worker is free, and the newest instruction is applied.
+    /// Handles the end of the wait for the write of a status: the worker is free, and the newest instruction is
+    /// applied.
     pub(super) fn status_sent(&mut self, context: &mut DeploymentContext<'_>) {
         self.agent.is_writing = false;
         self.release_worker(context);
