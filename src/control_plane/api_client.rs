@@ -7,11 +7,13 @@
 //!
 //! A limit that is never reached changes nothing: neither the draws nor their order depend on it.
 //!
-//! The time of an answer is known when a request is sent, so a pass computes the times of all its requests, and
-//! reserves their tokens, at its beginning.
+//! The time of an answer is known when a request is sent, so a pass can compute the times of all its requests, and
+//! reserve their tokens, at its beginning.
 //!
 //! All rollouts of a hub share the limits of a client ([`ApiClient::of_hub`]). Each draws its own latencies, so that
-//! another application changes none of them.
+//! another application changes none of them. If another application has requests between those of a pass
+//! ([`ApiClient::is_contended`]), the pass sends each request at an event of its own, so that tokens are assigned in the
+//! order in which the requests are sent.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -51,6 +53,17 @@ struct RequestRate {
 #[derive(Debug, Default)]
 struct ClientLimits {
     kinds: Vec<KindLimit>,
+    /// The applications that use the client.
+    applications: Vec<ApplicationId>,
+}
+
+impl ClientLimits {
+    /// Adds an application that uses the client.
+    fn add(&mut self, application: ApplicationId) {
+        if !self.applications.contains(&application) {
+            self.applications.push(application);
+        }
+    }
 }
 
 /// The limit for one kind of object.
@@ -84,6 +97,17 @@ pub struct ApiRequest {
     pub sent: SimTime,
     /// The time at which the answer arrives.
     pub answered: SimTime,
+}
+
+/// The result of one try of an update.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum UpdateTry {
+    /// The API server accepts the update at this time.
+    Accepted(SimTime),
+    /// The try meets a conflict. The object is read again at this time, for the next try.
+    Again(SimTime),
+    /// The last try meets a conflict at this time.
+    Refused(SimTime),
 }
 
 /// The retries of a write that meets a conflict (`util/retry` of client-go).
@@ -152,11 +176,19 @@ impl ApiClient {
 
     /// Shares the limits with the other applications of a hub, for the client of a process that has several instances.
     pub fn of_process(self, hub: &SharedHub, process: &str) -> Self {
+        let limits = hub.part(process, self.rate, ClientLimits::default());
+        let application = hub.application();
+        limits.borrow_mut().add(application);
         Self {
-            application: hub.application(),
-            limits: hub.part(process, self.rate, ClientLimits::default()),
+            application,
+            limits,
             ..self
         }
+    }
+
+    /// Returns whether requests of another application may wait for the same limit.
+    pub fn is_contended(&self) -> bool {
+        self.limit.is_some() && self.limits.borrow().applications.len() > 1
     }
 
     /// Draws the total duration of consecutive requests as a sum, for controllers that make a request for every target
@@ -269,17 +301,35 @@ impl ApiClient {
         retry: RetryPolicy,
     ) -> Result<SimTime, SimTime> {
         let mut read = begin;
-        for nth in 1..=retry.tries {
-            let answered = self.send(kind, read).answered;
-            if !written.is_some_and(|written| self.is_conflict(read, answered, written)) {
-                return Ok(answered);
+        let mut tries = 0;
+        loop {
+            match self.try_update(kind, read, written, retry, tries) {
+                UpdateTry::Accepted(answered) => return Ok(answered),
+                UpdateTry::Refused(answered) => return Err(answered),
+                UpdateTry::Again(at) => read = at,
             }
-            if nth == retry.tries {
-                return Err(answered);
-            }
-            read = answered + self.wait(retry, nth - 1);
+            tries += 1;
         }
-        Err(read)
+    }
+
+    /// Sends one try of an update like [`Self::update`], of an object that is read at `read`. `tries`: the number of
+    /// tries before it.
+    pub fn try_update(
+        &mut self,
+        kind: usize,
+        read: SimTime,
+        written: Option<SimTime>,
+        retry: RetryPolicy,
+        tries: u32,
+    ) -> UpdateTry {
+        let answered = self.send(kind, read).answered;
+        if !written.is_some_and(|written| self.is_conflict(read, answered, written)) {
+            UpdateTry::Accepted(answered)
+        } else if tries + 1 >= retry.tries {
+            UpdateTry::Refused(answered)
+        } else {
+            UpdateTry::Again(answered + self.wait(retry, tries))
+        }
     }
 
     /// Draws the next back-off after a conflict. `waits`: the number of back-offs before it.

@@ -15,8 +15,8 @@
 //! that one is woken by an event at the same instant ([`Plane::wake`](super::Plane::wake)). So a run with one
 //! application never has such an event.
 //!
-//! Left out: requests that a pass sends one after the other get their tokens when the pass begins, so another
-//! application gets the tokens after them, and not those in between. The total time is the same.
+//! Left out: except for Argo CD's sets, requests that a pass sends one after the other get their tokens when the pass
+//! begins, so another application gets the tokens after them, and not those in between. The total time is the same.
 
 use std::any::Any;
 use std::cell::RefCell;

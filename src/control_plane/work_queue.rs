@@ -215,8 +215,12 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
 
     /// Returns whether a worker is processing any key, or all workers are busy with keys of other applications.
     pub fn is_busy(&self) -> bool {
-        let waits = self.is_released && !self.waiting.is_empty();
-        waits || self.keys.values().any(|state| state.is_taken)
+        self.has_waiting() || self.keys.values().any(|state| state.is_taken)
+    }
+
+    /// Returns whether a key waits for a worker.
+    pub fn has_waiting(&self) -> bool {
+        self.is_released && !self.waiting.is_empty()
     }
 
     /// Returns the controller's own pending steps.

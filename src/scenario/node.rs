@@ -119,6 +119,7 @@ impl Checker<'_> {
         let path = Path::of("agent");
         let mut agent = self.over(&path, product.clone(), &[]);
         agent.applies = product.applies;
+        agent.client = product.client;
         for (key, delay) in [
             ("instructionDelay", &mut agent.instruction_delay),
             ("apply", &mut agent.apply),

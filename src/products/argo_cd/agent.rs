@@ -29,6 +29,7 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     wait: false,
     // The application controller applies, with its own processors.
     workers: None,
+    client: None,
     // A change of health queues the application immediately. Source: `handleObjectUpdated` in
     // `controller/appcontroller.go` of argoproj/argo-cd at 37ee009, a rate-limited add with 1 ms.
     readiness: ReadinessSpec::Delay(DurationModel::Constant(SimDuration::from_millis(1))),

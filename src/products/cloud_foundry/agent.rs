@@ -17,6 +17,7 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     wait: false,
     // An executor creates up to 32 containers at a time, and a cell here has one instance of each app.
     workers: None,
+    client: None,
     // As deployed, an instance is checked every 2 s, so its readiness is noticed up to 2 s late. Source:
     // `jobs/rep/spec` of cloudfoundry/diego-release; 500 ms is only the default of the binary.
     readiness: ReadinessSpec::Delay(DurationModel::Uniform {

@@ -22,6 +22,7 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     // Concurrent reconciliations of the work applier. Source: `workapplier.NewReconciler` in `cmd/memberagent/main.go`
     // of kubefleet-dev/kubefleet at 04c19c46.
     workers: Some(5),
+    client: None,
     readiness: ReadinessSpec::Looks(LookSpec::KUBEFLEET),
     report_delay: calibration::REPORT_DELAY,
     // A failed Work is applied again at the agent's next check (`failed_apply`).

@@ -74,6 +74,9 @@ strategies: {{tested: {{{strategy}}}}}
 const RELEASE: &str = "release: {images: [{name: app, manifest: {layers: [{size: 1 kB}]}}], workloads: [{kind: \
                        Deployment, image: app}]}";
 
+/// The time at which a play ends, although controllers may have timers.
+const PLAY_ENDS: SimTime = SimTime::from_secs(10);
+
 /// The passes of applications on one hub, and the number of their turns.
 struct HubPlay {
     /// The beginning of each pass in milliseconds, by application.
@@ -112,7 +115,7 @@ fn play(
         controls.push(control);
     }
     let mut turns = HubTurns::default();
-    while let Some((now, event)) = queue.pop() {
+    while let Some((now, event)) = queue.pop_until(PLAY_ENDS) {
         turns.observe(now, &event);
         if let Event::Driver(application, event) = event {
             controls[application.index()].handle(event, &mut SilentTargets, &mut queue);
@@ -315,4 +318,76 @@ fn a_single_rollout_of_any_product_has_no_turns_at_the_hub() {
     ] {
         assert_eq!(applied(1, limit, strategy).turns, 0, "{strategy}");
     }
+}
+
+/// A placement on three clusters whose every request takes 10 ms.
+fn placement(strategy: &str) -> Variant {
+    let rollouts = format!("{RELEASE}\ncontroller: {{request: 10 ms, watchDelay: 1 ms}}");
+    variant("{name: 'c-{1..3}', nodes: 1}", &rollouts, strategy)
+}
+
+#[test]
+fn two_staged_runs_share_the_only_worker() {
+    let strategy = "kubeFleetStaged: {snapshotDelay: 0 s, stages: [{name: all, labelSelector: {}, maxConcurrency: 1}]}";
+    let placement = placement(strategy);
+    let alone = play(&placement, &SharedHub::of_run(), 1, &[]);
+    let shared = play(&placement, &SharedHub::of_run(), 2, &[]);
+    // A new run takes four requests, its first binding two, and its status one.
+    assert_eq!(alone.passes, [vec![0]]);
+    assert_eq!(shared.passes, [vec![0], vec![70]]);
+}
+
+#[test]
+fn two_placements_share_the_workers_of_the_rollout_controller() {
+    let placement = placement("kubeFleetRolling: {maxUnavailable: 100%, snapshotDelay: 0 s}");
+    let own = play(&placement, &SharedHub::of_run(), 2, &[]);
+    let with_one = SharedHub::of_run();
+    with_one.limit_workers("rollout controller", 40, 1);
+    let shared = play(&placement, &with_one, 2, &[]);
+    // The first pass takes three requests: it lists the bindings, writes their specs, and then their statuses.
+    for passes in &own.passes {
+        assert_eq!(passes[..2], [0, 30], "40 workers are enough");
+    }
+    // With one worker, the second waits for it, and then the first, which its own writes have queued again. The next
+    // pass of the first only lists.
+    assert_eq!(shared.passes[0][..2], [0, 60]);
+    assert_eq!(shared.passes[1][..2], [30, 70]);
+}
+
+/// The passes of the updater over the deployments in progress that begin at the same time.
+struct UpdaterPass {
+    begins_s: f64,
+    /// The ends of each deployment's part.
+    ends_s: Vec<f64>,
+}
+
+#[test]
+fn two_apps_share_the_updater_in_a_whole_run() {
+    // A pass takes 10 s for its queries, and 4 s for each write.
+    let fleet = "{name: 'a-{1..2}', nodes: 1, labels: {half: a}}, {name: 'b-{1..6}', nodes: 1, labels: {half: b}}";
+    let rollouts = format!("{}\ncontroller: {{request: 1 s}}", two_applications());
+    let variant = variant(fleet, &rollouts, "cloudFoundry: {strategy: rolling}");
+    let record = sim::run_observed(&variant, 1, 0, &mut ()).expect("it starts no process");
+    let mut passes: Vec<UpdaterPass> = Vec::new();
+    for row in record.passes.iter().filter(|row| row.created == 0) {
+        let end = row.t_s + row.duration_s;
+        match passes.last_mut() {
+            Some(pass) if pass.begins_s == row.t_s => pass.ends_s.push(end),
+            _ => passes.push(UpdaterPass {
+                begins_s: row.t_s,
+                ends_s: vec![end],
+            }),
+        }
+    }
+    for (pass, next) in passes.iter().zip(&passes[1..]) {
+        let last = pass.ends_s.iter().fold(0.0_f64, |last, end| last.max(*end));
+        assert!(
+            (next.begins_s - last.max(pass.begins_s + 5.0)).abs() < 0.01,
+            "the pass at {} s ends at {last} s, and the next begins at {} s",
+            pass.begins_s,
+            next.begins_s
+        );
+    }
+    let shared = passes.iter().filter(|pass| pass.ends_s.len() == 2).count();
+    assert!(shared > 2, "both apps have their parts: {shared}");
 }

@@ -8,6 +8,7 @@
     reason = "`--nocapture` lists the recordings that differ"
 )]
 
+mod agent_client;
 mod agreement;
 mod argo_cd_agent;
 mod experiment;

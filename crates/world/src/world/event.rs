@@ -73,6 +73,7 @@ impl Event {
             Self::Fault(_) => "failures and repairs",
             Self::Agent(AgentEvent::InstructionArrives(_)) => "instructions that reach an agent",
             Self::Agent(AgentEvent::WorkerFree(_)) => "ends of the wait for a worker of an agent",
+            Self::Agent(AgentEvent::StatusSent(_)) => "reports that wait for an agent's client",
             Self::Agent(AgentEvent::Applied(_)) => "ends of an apply",
             Self::Agent(AgentEvent::ApplyFails(..) | AgentEvent::WaitEnds(_)) => "failed applies",
             Self::Agent(AgentEvent::ApplyAgain(_)) => "retries of a failed apply",
@@ -215,6 +216,8 @@ pub enum AgentEvent {
     InstructionArrives(TargetId),
     /// A worker of the agent is free for a target that has waited for one.
     WorkerFree(TargetId),
+    /// The agent sends the report of an apply, which has waited for the limit of its client.
+    StatusSent(TargetId),
     /// The agent has finished applying a revision.
     Applied(TargetId),
     /// An apply fails.

@@ -77,6 +77,7 @@ mod totals;
 mod transfers;
 
 pub use backoff::Backoff;
+pub use clusters::agent_client::AgentClientRate;
 pub use clusters::agent_spec::{AgentSpec, DebounceSpec, LookProblem, LookSpec, ReadinessSpec};
 pub use clusters::apply_rules::{ApplyFailure, ApplyRetry, ApplyRules};
 pub use clusters::autoscaling_spec::{AutoscalingSpec, NodeCreation};
@@ -119,6 +120,7 @@ pub use transfers::link_loads::{LinkLoad, LinkOwner};
 use crate::engine::Streams;
 use crate::flow::Network;
 use clusters::agent::AgentQueue;
+use clusters::agent_client::AgentClient;
 use clusters::cluster::ClusterState;
 use clusters::deployment::AppDeployment;
 use clusters::pods::Pods;
@@ -150,6 +152,8 @@ pub struct World<'s> {
     deployments: Vec<AppDeployment>,
     /// The workers of each cluster's agent.
     agent_queues: Vec<AgentQueue>,
+    /// The clients of each cluster's agent.
+    agent_clients: Vec<AgentClient>,
     nodes: Vec<NodeState>,
     contents: KnownContents,
     /// The sizes of blobs and layers on a disk.
@@ -200,6 +204,7 @@ impl<'s> World<'s> {
             clusters: Vec::with_capacity(spec.clusters.len()),
             deployments: Vec::with_capacity(spec.targets()),
             agent_queues: Vec::new(),
+            agent_clients: Vec::new(),
             nodes: Vec::new(),
             contents: KnownContents::new(NodeContent::new(&catalog)),
             sizes: ContentSizes::of(&catalog),
@@ -226,6 +231,9 @@ impl<'s> World<'s> {
         world
             .agent_queues
             .resize_with(spec.clusters.len(), AgentQueue::default);
+        world
+            .agent_clients
+            .resize_with(spec.clusters.len(), AgentClient::default);
         for (cluster, deployments) in spec.clusters.iter().zip(deployments) {
             world.add_cluster(cluster, deployments, &caches, queue);
         }

@@ -78,6 +78,15 @@ pub(super) enum SetStep {
     /// A write of a pass is answered: a write of the set before `createOrUpdateInCluster`, or a write of an
     /// Application.
     Answered,
+    /// A pass begins, after all events of the same instant.
+    Begins,
+    /// The next try of an update of the set is due.
+    Try,
+    /// The last try of an update of the set is answered.
+    Updated {
+        /// Whether the API server has accepted the update.
+        is_written: bool,
+    },
 }
 
 impl SetStep {
@@ -86,7 +95,11 @@ impl SetStep {
         match self {
             Self::Seen => "writes to the ApplicationSet that its controller sees",
             Self::Collected(_) => "deletions by the garbage collector",
-            Self::Answered => "responses to writes by the ApplicationSet controller",
+            Self::Begins => "starts of a pass with several ApplicationSets",
+            Self::Try => "tries of updates by the ApplicationSet controller",
+            Self::Answered | Self::Updated { .. } => {
+                "responses to writes by the ApplicationSet controller"
+            }
         }
     }
 }

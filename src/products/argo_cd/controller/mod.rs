@@ -26,13 +26,15 @@
 //! a destination that Argo CD does not know: its application is invalid, is never written, and keeps its step open.
 //!
 //! All sets of a run share the workers of the ApplicationSet controller, the limit of its client, and the processes of
-//! the application controller.
+//! the application controller. If there are several, a pass sends its writes of the set one after another
+//! ([`decision`]), so that those of other passes come in between.
 //!
 //! Left out: the conditions of an invalid set (`ErrorOccurred`), and `ResourcesUpToDate` after the list of resources,
 //! which are further writes.
 //!
 //! Evidence: 94 rollouts that were recorded from the product's own ApplicationSet controller (`sim::tests`).
 
+mod decision;
 mod deletion;
 mod pass;
 
@@ -57,6 +59,7 @@ use crate::rollout::label_selector::Labels;
 use crate::rollout::{Hold, IntOrString, Revision, TargetSet};
 use crate::units::{SimDuration, SimTime, counted};
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, TargetId};
+use decision::DecidingPass;
 use deletion::SetDeletion;
 use pass::{SetClient, WritingPass};
 
@@ -86,6 +89,10 @@ pub(super) struct ArgoCdController<'r> {
     watch_delay: SimDuration,
     /// The number of Applications that a pass writes concurrently.
     width: usize,
+    /// The pass in progress, while it decides and another set may send requests between its own.
+    deciding: Option<DecidingPass>,
+    /// Whether the next pass waits for the other events of this instant.
+    is_beginning: bool,
     /// The pass in progress, once it writes Applications.
     writing: Option<WritingPass>,
     /// People's changes during a pass; the next pass reads them.
@@ -210,10 +217,13 @@ impl<'r> ArgoCdController<'r> {
                 api: ApiClient::new(run.control_loop, &run.streams, "API requests")
                     .of_hub(&run.hub),
                 written: None,
+                updating: None,
             },
             limiter: RateLimiter::controller_default(&run.hub, SET_CONTROLLER),
             watch_delay: run.control_loop.watch_delay,
             width: strategy.concurrent_updates as usize,
+            deciding: None,
+            is_beginning: false,
             writing: None,
             unread: Vec::new(),
             listed: None,
@@ -350,7 +360,7 @@ impl<'r> ArgoCdController<'r> {
     }
 
     fn person(&mut self, change: &Change) {
-        if self.writing.is_some() {
+        if self.deciding.is_some() || self.writing.is_some() {
             return self.unread.push(change.clone());
         }
         if self.deletion.is_some() {
@@ -420,6 +430,7 @@ impl Controller for ArgoCdController<'_> {
 
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
         self.now = now;
+        let mut begins = !self.client.api.is_contended();
         match input {
             ControllerInput::Released => {
                 self.view.queue.release(());
@@ -435,6 +446,14 @@ impl Controller for ArgoCdController<'_> {
                 match self.view.queue.due(number, plane) {
                     Some(SetStep::Seen) => self.view.queue.add(()),
                     Some(SetStep::Collected(target)) => self.mark_deleted(target, now, plane),
+                    Some(SetStep::Begins) => {
+                        self.is_beginning = false;
+                        begins = true;
+                    }
+                    Some(SetStep::Try) => self.try_update(now, plane),
+                    Some(SetStep::Updated { is_written }) => {
+                        self.updated(is_written, now, plane);
+                    }
                     Some(SetStep::Answered) => {
                         if let Some(pass) = &mut self.writing {
                             pass.in_flight -= 1;
@@ -449,6 +468,9 @@ impl Controller for ArgoCdController<'_> {
             _ => {}
         }
         self.application_controller.begin_attempts(now, plane);
+        if !begins {
+            return self.begin_passes_later(now, plane);
+        }
         while self.view.queue.take(plane).is_some() {
             if self.deletion.is_some() {
                 self.delete_set(now, plane);

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::super::application_controller::{ApplicationWrite, SetStep};
 use super::ArgoCdController;
+use super::decision::RunningUpdate;
 use crate::control_plane::{ApiClient, Plane, RetryPolicy};
 use crate::rollout::argo_cd::{ApplicationAction, Barrier, SetDecision, SetWrite};
 use crate::rollout::{Revision, TargetId};
@@ -14,20 +15,22 @@ use crate::units::SimTime;
 
 /// Kinds of objects with separate rate limits in the ApplicationSet controller's client.
 pub(super) const APPLICATIONS: usize = 0;
-const SET: usize = 1;
+pub(super) const SET: usize = 1;
 
 /// The client of the ApplicationSet controller.
 pub(super) struct SetClient {
     pub(super) api: ApiClient,
     /// The last time at which the set's status was written with changed content.
     pub(super) written: Option<SimTime>,
+    /// The update in progress, if its tries are sent one after another.
+    pub(super) updating: Option<RunningUpdate>,
 }
 
 /// The outcome of an update of the set's status.
-struct SetUpdate {
-    is_written: bool,
+pub(super) struct SetUpdate {
+    pub(super) is_written: bool,
     /// The time of the answer to the last try.
-    answered: SimTime,
+    pub(super) answered: SimTime,
 }
 
 impl SetClient {
@@ -93,6 +96,9 @@ impl ArgoCdController<'_> {
         let mut at = now;
         self.scheduler
             .sees_until(SimTime::ZERO + now.saturating_since(SimTime::ZERO + self.watch_delay));
+        if self.client.api.is_contended() {
+            return self.begin_decision(now, plane);
+        }
         let pass = self.scheduler.reconcile_changed(
             now,
             &self.view.set,
@@ -117,12 +123,17 @@ impl ArgoCdController<'_> {
                 .queue
                 .step(*written + self.watch_delay, SetStep::Seen, plane);
         }
-        let queued = if pass.status.failed {
+        self.begin_writes(pass, at, plane);
+    }
+
+    /// Lets a pass that has decided write the Applications from `at` on, unless a write of the set's rows was refused.
+    pub(super) fn begin_writes(&mut self, pass: SetDecision, at: SimTime, plane: &mut Plane<'_>) {
+        let has_failed = pass.status.failed;
+        let queued = if has_failed {
             VecDeque::new()
         } else {
             self.queued_writes(&pass)
         };
-        let has_failed = pass.status.failed;
         self.writing = Some(WritingPass {
             decided: pass,
             queued,
@@ -264,9 +275,18 @@ impl ArgoCdController<'_> {
         }
         let shown_at = self.application_controller.shown_at;
         is_new |= shown_at.is_some_and(|shown| self.listed.is_none_or(|listed| shown > listed));
+        if self.client.api.is_contended() {
+            let update = RunningUpdate::of_list(is_new, now);
+            return self.begin_update(update, at, plane);
+        }
         let update = self.client.update(at, is_new);
+        self.end_list(now, update, plane);
+    }
+
+    /// Ends a pass with the update of the list that was read at `listed`.
+    pub(super) fn end_list(&mut self, listed: SimTime, update: SetUpdate, plane: &mut Plane<'_>) {
         if update.is_written {
-            self.listed = Some(now);
+            self.listed = Some(listed);
         }
         for index in self.joining.drain(..) {
             if let Some(generated) = &mut self.view.set[index].generated {

@@ -2,11 +2,12 @@
 //! on one hub.
 //!
 //! Each recording in `tests/closed-loop/several` is replayed with the strategy files of its applications and its
-//! scripted fleet. A replay must have the same instructions, in the same order wherever two recorded instants differ by
-//! more than one API request. The completion that the product reports of each application, the time of the last ready
-//! deployment, and the peak of concurrently updating deployments must agree within 1 %.
+//! scripted fleet. A replay must have the same instructions, each within one API request of its recorded time, and in
+//! the same order wherever two recorded instants differ by more than one API request. The completion that the product
+//! reports of each application, the time of the last ready deployment, and the peak of concurrently updating
+//! deployments must agree within 1 %.
 //!
-//! [`DIFFERENCES`] lists the recordings in which the order differs, with the cause and the number of instructions.
+//! [`DIFFERENCES`] lists the recordings in which times and order differ, with the causes.
 //! With a hub for each application, some completion must differ by more than 1 %.
 
 mod argo_cd_cluster;
@@ -33,13 +34,26 @@ struct KnownDifference {
     id: &'static str,
     /// The number of instructions that come before one that was recorded earlier.
     overtaking: usize,
+    /// The largest difference of the time of an instruction, in seconds.
+    instruction_s: f64,
 }
+
+/// The difference that every replay may have: the time of an API request.
+const USUAL_DIFFERENCE: KnownDifference = KnownDifference {
+    product: "",
+    id: "",
+    overtaking: 0,
+    instruction_s: 0.005,
+};
 
 /// The recordings whose instructions have another order.
 ///
-/// Argo CD: the limit of the client is reached while several sets update their status. A pass here takes the tokens of
-/// all its updates and of their retries when it begins; in Argo CD, the updates of other sets come in between. In the
-/// recording with processors, watches of 100 ms make most updates conflict, so that sets lose turns of seconds.
+/// Argo CD: several sets wait for the limit of their client at a time, and the random waits after conflicts decide
+/// whose update gets the next token. Six recordings of Argo CD's program with other seeds, made for this comparison,
+/// differ among each other as much: in up to 4 instructions and 0.22 s for 10 sets on 50 clusters, and in 143 to 254
+/// instructions and 5.1 s with processors, where watches of 100 ms make most updates conflict. In the first deployment
+/// of 5 sets they differ in at most one instruction and 9 ms. There the sets here lack the write of their condition
+/// `ResourcesUpToDate`, after which Argo CD's second pass begins 20 ms later.
 ///
 /// Rancher Fleet: reports of two bundles reach the limit of an agent's client at the same instant.
 const DIFFERENCES: &[KnownDifference] = &[
@@ -47,21 +61,25 @@ const DIFFERENCES: &[KnownDifference] = &[
         product: "argocd",
         id: "apps-5x20-first",
         overtaking: 3,
+        instruction_s: 0.02,
     },
     KnownDifference {
         product: "argocd",
         id: "apps-10x50",
-        overtaking: 27,
+        overtaking: 3,
+        instruction_s: 0.28,
     },
     KnownDifference {
         product: "argocd",
         id: "apps-10x50-processors",
-        overtaking: 254,
+        overtaking: 252,
+        instruction_s: 3.9,
     },
     KnownDifference {
         product: "fleet",
         id: "apps-50x20",
         overtaking: 1,
+        instruction_s: 0.11,
     },
 ];
 
@@ -102,9 +120,12 @@ impl ReplayDifference {
         times.max(peak)
     }
 
-    /// Returns whether the replay agrees with its recording, except for the order of this number of instructions.
-    fn agrees(&self, overtaking: usize) -> bool {
-        self.missing.is_none() && self.overtaking <= overtaking && self.percent() <= TOLERANCE
+    /// Returns whether the replay agrees with its recording, except for this difference.
+    fn agrees(&self, known: &KnownDifference) -> bool {
+        self.missing.is_none()
+            && self.overtaking <= known.overtaking
+            && self.instruction_s <= known.instruction_s
+            && self.percent() <= TOLERANCE
     }
 }
 
@@ -309,7 +330,7 @@ fn assert_replays(product: &str, replay: fn(&SharedRecording, Hubs) -> ReplayDif
         let known = DIFFERENCES
             .iter()
             .find(|known| known.product == product && known.id == recording.id);
-        if !shared.agrees(known.map_or(0, |known| known.overtaking)) {
+        if !shared.agrees(known.unwrap_or(&USUAL_DIFFERENCE)) {
             problems.push(recording.id.clone());
         }
         let alone = replay(&recording, Hubs::Own);

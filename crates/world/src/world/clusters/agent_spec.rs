@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::world::calibration as default;
+use crate::world::clusters::agent_client::AgentClientRate;
 use crate::world::clusters::apply_rules::{ApplyRetry, ApplyRules};
 use crate::world::quantity::DurationModel;
 #[cfg(any(test, feature = "schema"))]
@@ -43,6 +44,9 @@ pub struct AgentSpec {
     pub readiness: ReadinessSpec,
     /// Time from sending a report until the management cluster has it.
     pub report_delay: DurationModel,
+    /// The limit of the agent's requests to the management cluster. `None`: it has none. The product determines this.
+    #[serde(skip)]
+    pub client: Option<AgentClientRate>,
     /// How the agent handles a failed apply. The product determines this.
     #[serde(skip)]
     pub applies: ApplyRules,
@@ -56,6 +60,7 @@ impl AgentSpec {
         apply_spread: 0.0,
         wait: false,
         workers: None,
+        client: None,
         readiness: ReadinessSpec::Delay(DurationModel::Constant(SimDuration::ZERO)),
         report_delay: DurationModel::Constant(SimDuration::ZERO),
         applies: ApplyRules::NONE,
@@ -70,6 +75,7 @@ impl AgentSpec {
         apply_spread: default::APPLY_SPREAD,
         wait: false,
         workers: Some(default::AGENT_WORKERS),
+        client: Some(AgentClientRate::FLEET),
         readiness: ReadinessSpec::Debounce(DebounceSpec::FLEET),
         report_delay: default::REPORT_DELAY,
         applies: ApplyRules {

@@ -1,5 +1,5 @@
 //! A cluster's agent: receives instructions, applies them and reports back, each with a delay. Its workers, which
-//! all deployments of the cluster share, are in `agent_queue`.
+//! all deployments of the cluster share, are in `agent_queue`, and the limits of its requests in `agent_client`.
 //!
 //! An instruction reaches an online cluster after a delay. Applying takes time (Fleet: a Helm upgrade). Then the agent
 //! reports the applied revision. [`ReadinessSpec`] determines how later changes of readiness are reported. A cluster
@@ -18,6 +18,7 @@
 use crate::engine::Streams;
 use crate::world::World;
 use crate::world::clusters::agent::{AgentQueue, RemovalState, ReportedState};
+use crate::world::clusters::agent_client::AgentClient;
 use crate::world::clusters::agent_spec::{AgentSpec, ReadinessSpec};
 use crate::world::clusters::apply_rules::{ApplyFailure, ApplyRetry};
 use crate::world::clusters::cluster::ClusterState;
@@ -38,6 +39,8 @@ pub(crate) struct DeploymentContext<'w> {
     pub cluster: &'w ClusterState,
     /// The workers of the cluster's agent.
     pub workers: &'w mut AgentQueue,
+    /// The limits of the requests of the cluster's agent.
+    pub client: &'w mut AgentClient,
     pub workloads: &'w [WorkloadSpec],
     /// The world, with the applies that fail because the experiment specifies failures.
     pub spec: &'w WorldSpec,
@@ -61,6 +64,10 @@ impl World<'_> {
             AgentEvent::WorkerFree(id) => {
                 let (deployment, mut context) = self.deployment_with_context(id, queue);
                 deployment.worker_is_free(&mut context);
+            }
+            AgentEvent::StatusSent(id) => {
+                let (deployment, mut context) = self.deployment_with_context(id, queue);
+                deployment.status_sent(&mut context);
             }
             AgentEvent::Applied(id) => self.applied(id, queue),
             AgentEvent::ApplyFails(id, failure) => {
@@ -95,6 +102,7 @@ impl World<'_> {
             | AgentEvent::RemovalArrives(_)
             | AgentEvent::WorkerFree(_) => return false,
             AgentEvent::InstructionArrives(id)
+            | AgentEvent::StatusSent(id)
             | AgentEvent::Applied(id)
             | AgentEvent::ApplyFails(id, _)
             | AgentEvent::WaitEnds(id)
@@ -116,6 +124,7 @@ impl World<'_> {
             agent: &self.platform.agent,
             cluster: &self.clusters[deployment.cluster.index()],
             workers: &mut self.agent_queues[deployment.cluster.index()],
+            client: &mut self.agent_clients[deployment.cluster.index()],
             workloads,
             spec: self.spec,
             pods: &self.pods,
@@ -272,7 +281,8 @@ impl AppDeployment {
         // After a failed apply, the workloads may run neither the old nor the new revision.
         let is_applied = agent.instructed == agent.applied && agent.failure.is_none();
         let is_given_up = agent.given_up.is_some() && agent.given_up == agent.instructed;
-        if !is_able || agent.applying.is_some() || is_applied || is_given_up {
+        let is_at_work = agent.applying.is_some() || agent.is_writing;
+        if !is_able || is_at_work || is_applied || is_given_up {
             return;
         }
         if !self.takes_worker(context) {
@@ -295,11 +305,12 @@ impl AppDeployment {
             .apply
             .draw(context.streams, self.key, "apply", nth);
         let usual = usual.mul_f64(self.draws.apply);
-        if self.schedule_failure(usual, nth, context) {
+        let wait = context.wait_for_content();
+        if self.schedule_failure(usual, wait, nth, context) {
             return;
         }
         let applied = Event::Agent(AgentEvent::Applied(self.id));
-        context.queue.schedule_in(usual, applied);
+        context.queue.schedule_in(wait + usual, applied);
     }
 
     /// Ends the apply. The agent reports it, and begins another apply if it has received another instruction.
@@ -309,11 +320,11 @@ impl AppDeployment {
         self.agent.failures = 0;
         self.agent.given_up = None;
         self.agent.applied = self.agent.applying.take();
-        self.release_worker(context);
         if self.agent.applied == Some(self.goal) {
             self.facts.applied.get_or_insert(context.queue.now());
         }
-        self.send_report(ready, context);
+        let wait = self.send_report(ready, context);
+        self.work_ends(wait, context);
         self.instruction_arrives(context);
     }
 
@@ -468,7 +479,12 @@ impl AppDeployment {
     /// Sends the agent's report on the applied revision. After a failed apply, the reported readiness does not change,
     /// because the agent observes readiness only of an applied revision (rancher/fleet at 3b2c622,
     /// `ShouldUpdateStatus` in `internal/cmd/agent/deployer/monitor/updatestatus.go`).
-    pub(super) fn send_report(&mut self, seen_ready: bool, context: &mut DeploymentContext<'_>) {
+    /// Returns the wait for the limit of the agent's client.
+    pub(super) fn send_report(
+        &mut self,
+        seen_ready: bool,
+        context: &mut DeploymentContext<'_>,
+    ) -> SimDuration {
         let again = context.agent.applies.again;
         let is_attempt = again == ApplyRetry::ByController;
         let ends_attempt = is_attempt && self.agent.failure_is_news;
@@ -476,7 +492,7 @@ impl AppDeployment {
         let applied = match (self.agent.applied, failure) {
             (Some(applied), _) => applied,
             (None, Some(_)) => NOTHING,
-            (None, None) => return,
+            (None, None) => return SimDuration::ZERO,
         };
         let keeps_readiness = failure.is_some() && matches!(again, ApplyRetry::BackOff { .. });
         let ready = if keeps_readiness {
@@ -486,7 +502,7 @@ impl AppDeployment {
         };
         // A cluster that is not registered has no agent.
         if !context.cluster.cuts.is_managed() || !context.cluster.is_registered {
-            return;
+            return SimDuration::ZERO;
         }
         let state = ReportedState {
             applied,
@@ -495,7 +511,7 @@ impl AppDeployment {
             failure,
         };
         if self.agent.sent == Some(state) && !ends_attempt {
-            return;
+            return SimDuration::ZERO;
         }
         self.agent.failure_is_news = false;
         self.agent.sent = Some(state);
@@ -505,8 +521,9 @@ impl AppDeployment {
             .agent
             .report_delay
             .draw(context.streams, self.key, "report delay", nth);
+        let wait = context.wait_for_status();
         // Reports do not overtake each other.
-        self.agent.arrives = self.agent.arrives.max(context.queue.now() + delay);
+        self.agent.arrives = (self.agent.arrives).max(context.queue.now() + wait + delay);
         let report = Report {
             target: self.id,
             applied,
@@ -516,6 +533,7 @@ impl AppDeployment {
         };
         let arrives = Event::Agent(AgentEvent::ReportArrives(report));
         context.queue.schedule(self.agent.arrives, arrives);
+        wait
     }
 
     /// Handles the arrival of the agent's report at the management cluster.

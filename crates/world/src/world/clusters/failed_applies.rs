@@ -63,11 +63,12 @@ impl AppDeployment {
         (!is_over).then_some(fault)
     }
 
-    /// Schedules the failure of the apply that has begun, if a fault affects it. `nth`: the number of the apply of
-    /// the deployment.
+    /// Schedules the failure of the apply that has begun, if a fault affects it. `wait`: the time until its content is
+    /// read. `nth`: the number of the apply of the deployment.
     pub(super) fn schedule_failure(
         &mut self,
         usual: SimDuration,
+        wait: SimDuration,
         nth: u64,
         context: &mut DeploymentContext<'_>,
     ) -> bool {
@@ -77,7 +78,7 @@ impl AppDeployment {
         self.agent.faults = self.agent.faults.saturating_add(1);
         let takes = fault.takes(usual, context.streams, self.key, nth);
         let fails = Event::Agent(AgentEvent::ApplyFails(self.id, fault.kind));
-        self.agent.fault_due = Some(context.queue.schedule_in(takes, fails));
+        self.agent.fault_due = Some(context.queue.schedule_in(wait + takes, fails));
         true
     }
 
@@ -112,12 +113,12 @@ impl AppDeployment {
             .apply_fault(context)
             .is_some_and(|fault| fault.attempts.is_none());
         let failed = self.agent.applying.take();
-        self.release_worker(context);
         self.agent.failure = Some(failure);
         self.agent.failure_is_news = true;
         self.agent.failures = self.agent.failures.saturating_add(1);
         self.agent.given_up = failed.filter(|_| rules.is_final(failure));
-        self.send_report(self.settled, context);
+        let report_wait = self.send_report(self.settled, context);
+        self.work_ends(report_wait, context);
         if self.agent.instructed != failed {
             self.instruction_arrives(context);
         } else if !is_hopeless
@@ -125,7 +126,7 @@ impl AppDeployment {
             && let Some(wait) = context.agent.retry_wait(self.agent.failures)
         {
             let again = Event::Agent(AgentEvent::ApplyAgain(self.id));
-            self.agent.retry_due = Some(context.queue.schedule_in(wait, again));
+            self.agent.retry_due = Some(context.queue.schedule_in(report_wait + wait, again));
         }
     }
 

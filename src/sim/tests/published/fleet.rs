@@ -1,17 +1,13 @@
-//! Published times of a rollout of several applications.
+//! Published times of Rancher Fleet.
 //!
-//! *Rancher Fleet*: 50 bundles of a chart with one ConfigMap are new to 50 clusters, without any limit of a strategy.
-//! From the GitRepo, 8 s passed until the bundles existed, 10 to 20 s until their deployments did, and 44 to 49 s until
-//! all bundles were ready (rancher/fleet#4599, log of 2026-02-27, Fleet 0.15.0). The two ranges are the intervals of
-//! polls; the later ends are compared. Here a Deployment without pods stands for the ConfigMap. Nothing is set on these
-//! times.
+//! 50 bundles of a chart with one ConfigMap are new to 50 clusters, without any limit of a strategy. From the GitRepo,
+//! 8 s passed until the bundles existed, 10 to 20 s until their deployments did, and 44 to 49 s until all bundles were
+//! ready (rancher/fleet#4599, log of 2026-02-27, Fleet 0.15.0). The two ranges are the intervals of polls; the later
+//! ends are compared. Nothing is set on these times.
 //!
-//! Left out: the GitRepo controller; the limits of the agent's clients, which `several` has; the hub's CPU.
+//! Left out: the GitRepo controller, and the hub's CPU.
 
-use std::fs;
-
-use crate::scenario::{self, Overrides};
-use crate::sim;
+use super::{compare, median, runs};
 
 /// Number of simulated runs.
 const RUNS: u32 = 9;
@@ -35,11 +31,6 @@ const MEASURED: PublishedTimes = PublishedTimes {
     ready_s: 41.0,
 };
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 /// Simulates the rollout with these settings of the agents.
 fn simulated(agent: &str) -> PublishedTimes {
     let text = format!(
@@ -53,21 +44,13 @@ applications:
   'b-{{01..50}}':
     release:
       kind: initial
-      images: [{{name: app, manifest: {{layers: [{{size: 1 kB}}]}}}}]
-      workloads: [{{kind: Deployment, image: app, replicas: 0}}]
+      workloads: []
 strategies: {{unlimited: {{rancherFleet: {{maxUnavailable: 100%, autoPartitionSize: 100%}}}}}}
 "
     );
-    let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("experiment.yaml"), text).expect("written");
-    let experiment = scenario::load(folder.path(), &Overrides::default())
-        .unwrap_or_else(|error| panic!("{error}"));
     let mut created = Vec::new();
     let mut ready = Vec::new();
-    for replicate in 0..RUNS {
-        let variant = &experiment.variants[0];
-        let record = sim::run_observed(variant, experiment.seed, replicate, &mut ())
-            .expect("it starts no process");
+    for record in runs(&text, RUNS) {
         let mut last: f64 = 0.0;
         for row in &record.clusters {
             last = last.max(row.instructed_s.expect("no strategy limits it"));
@@ -79,16 +62,6 @@ strategies: {{unlimited: {{rancherFleet: {{maxUnavailable: 100%, autoPartitionSi
         created_s: median(created),
         ready_s: median(ready),
     }
-}
-
-/// Prints a time of ours and the measured one. Returns the relative error.
-fn compare(what: &str, ours: f64, measured: f64) -> f64 {
-    let error = ours / measured - 1.0;
-    println!(
-        "  {what:44} {ours:7.1} s {measured:7.1} s {:+6.1} %",
-        100.0 * error
-    );
-    error
 }
 
 #[test]
