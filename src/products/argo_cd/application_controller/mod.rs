@@ -40,6 +40,7 @@
 //! `failed_syncs` has syncs that fail in a cluster that responds, and the time-out of a sync.
 
 mod attempts;
+mod commits;
 mod deletion;
 mod failed_syncs;
 mod windows;
@@ -65,6 +66,7 @@ use crate::rollout::argo_cd::{
 use crate::rollout::{Revision, TargetId, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ApplicationId, NEW, NOTHING, OLD, Report};
+use commits::SourceRevision;
 use deletion::FinalizerState;
 use windows::WindowWait;
 
@@ -131,13 +133,13 @@ struct TrackedApplication {
     failed: u32,
     /// The reason why the last attempt failed, if its cluster responded, or why the operation was ended.
     failure: Option<&'static str>,
-    /// The revision of the last finished operation.
+    /// The commit of the last finished operation.
     attempted: Option<Revision>,
     /// The operation that is requested or running, and its state.
     operation: Option<Operation>,
     state: Option<OperationState>,
     /// The revision that the operation applies: the one that the source resolved to when the operation began.
-    applies: Option<Revision>,
+    applies: Option<SourceRevision>,
     /// The current revision of the spec, and the next revision with the time at which it takes effect.
     spec: Option<Revision>,
     rewritten: Option<(SimTime, Revision)>,
@@ -296,6 +298,8 @@ impl ApplicationStep {
 /// The application controller and the applications of one set. All sets share its processes.
 pub(super) struct ApplicationController {
     pub(super) release: ArgoCdRelease,
+    /// The newest commit, in a release by commit.
+    pub(super) head: SourceRevision,
     settings: ApplicationControllerSettings,
     /// The operation to request for automatic sync.
     automatic: Operation,
@@ -348,7 +352,7 @@ impl ApplicationController {
             None => RunWindows::default(),
         };
         let mut names = Vec::new();
-        if strategy.sync_windows.is_some() {
+        if strategy.sync_windows.is_some() || release == ArgoCdRelease::Commit {
             for cluster in &run.fleet.world.clusters {
                 names.push(cluster.name.clone());
             }
@@ -362,6 +366,7 @@ impl ApplicationController {
         let webhook = strategy.has_webhook.then(|| WebhookHandler::new(run));
         Self {
             release,
+            head: SourceRevision::of(NEW),
             settings,
             automatic,
             refreshes,
@@ -491,8 +496,8 @@ impl ApplicationController {
         tracked.applied = (report.applied != NOTHING).then_some(report.applied);
         tracked.ready = report.ready;
         tracked.degraded = report.degraded;
-        let ends =
-            tracked.attempt == Some(Attempt::Applying) && tracked.applies == Some(report.applied);
+        let applies = tracked.applies.map(|applies| applies.manifests);
+        let ends = tracked.attempt == Some(Attempt::Applying) && applies == Some(report.applied);
         let is_same = was == (report.ready, report.degraded);
         if view.set[application].live.is_none() || tracked.is_skipped {
             return;
@@ -585,16 +590,16 @@ impl ApplicationController {
     }
 
     /// Returns the revision that the source of an application resolves to now.
-    fn resolved(&mut self, application: usize, now: SimTime) -> Revision {
+    fn resolved(&mut self, application: usize, now: SimTime) -> SourceRevision {
         if self.release == ArgoCdRelease::Commit {
-            NEW
+            self.head
         } else {
-            self.applications[application].spec(now)
+            SourceRevision::of(self.applications[application].spec(now))
         }
     }
 
     /// Returns the revision that the running operation of an application applies.
-    fn applies(&self, application: usize) -> Revision {
+    fn applies(&self, application: usize) -> SourceRevision {
         self.applications[application]
             .applies
             .expect("an operation that runs has begun")
@@ -703,12 +708,12 @@ impl ApplicationController {
         is_automatic: bool,
         plane: &mut Plane<'_>,
     ) {
-        let revision = self.resolved(application, at);
+        let source = self.resolved(application, at);
         let tracked = &mut self.applications[application];
         tracked.comparison_due = false;
-        let sync = tracked.sync_status(revision);
+        let sync = tracked.sync_status(source.manifests);
         let health = tracked.health();
-        let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(revision);
+        let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(source.commit);
         let applied = tracked.applied;
         let stays = tracked.deletion == FinalizerState::No;
         let wants = is_automatic && is_due && stays && tracked.operation.is_none();
@@ -721,7 +726,7 @@ impl ApplicationController {
                 at,
                 sync,
                 health,
-                revision,
+                revision: source.commit,
                 applied,
                 begun,
             },
