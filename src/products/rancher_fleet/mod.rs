@@ -97,7 +97,8 @@ impl Strategy for RancherFleetStrategy {
         match change {
             Change::Stop(_) | Change::Labels(..) | Change::Release(_) => Ok(()),
             _ => Err(
-                "fleetsim's Rancher Fleet scheduler supports `release`, `relabel` and `stop`".into(),
+                "fleetsim's Rancher Fleet scheduler supports `release`, `relabel` and `stop`"
+                    .into(),
             ),
         }
     }

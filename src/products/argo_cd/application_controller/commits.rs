@@ -58,12 +58,7 @@ impl ApplicationController {
             }
             let at = match &mut self.webhook {
                 Some(webhook) => webhook.refresh(now),
-                None => next_refresh(
-                    &self.settings,
-                    &self.streams,
-                    &self.names[application],
-                    now,
-                ),
+                None => next_refresh(&self.settings, &self.streams, &self.names[application], now),
             };
             self.agenda
                 .add(at, (application, ApplicationStep::Refresh), plane);
