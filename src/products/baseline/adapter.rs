@@ -206,3 +206,53 @@ impl Controller for BaselineController<'_> {
         stages
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::OLD;
+
+    const THIRD: Revision = Revision(3);
+
+    #[test]
+    fn a_target_runs_a_revision_once_it_was_told_and_reports_it_as_ready() {
+        let settled = KnownTarget {
+            instructed: Some(OLD),
+            ready: Some(OLD),
+            is_started: false,
+        };
+        assert!(settled.runs(OLD) && !settled.runs(NEW));
+        let told = KnownTarget {
+            instructed: Some(NEW),
+            is_started: true,
+            ..settled
+        };
+        assert!(!told.runs(OLD), "it will not stay so");
+        assert!(!told.runs(NEW), "it is not there yet");
+        let empty = KnownTarget {
+            instructed: None,
+            ready: None,
+            is_started: false,
+        };
+        assert!(!empty.in_rollout_of(NEW).ready, "nothing is not ready");
+    }
+
+    #[test]
+    fn a_target_that_waits_is_ready_if_it_runs_what_it_was_told_before() {
+        let waiting = KnownTarget {
+            instructed: Some(NEW),
+            ready: Some(NEW),
+            is_started: false,
+        };
+        let expected = BaselineTarget {
+            started: false,
+            ready: true,
+        };
+        assert_eq!(waiting.in_rollout_of(THIRD), expected);
+        let started = KnownTarget {
+            is_started: true,
+            ..waiting
+        };
+        assert!(!started.in_rollout_of(THIRD).ready);
+    }
+}

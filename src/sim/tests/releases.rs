@@ -23,6 +23,8 @@ struct ReleaseStory {
     strategy: &'static str,
     /// What people do.
     changes: String,
+    /// What fails.
+    faults: &'static str,
 }
 
 /// The end of a story.
@@ -36,7 +38,11 @@ struct EndedStory {
 
 impl ReleaseStory {
     fn play(&self) -> EndedStory {
-        let Self { strategy, changes } = self;
+        let Self {
+            strategy,
+            changes,
+            faults,
+        } = self;
         let text = format!(
             "name: releases
 question: Does everything go back?
@@ -53,6 +59,7 @@ release:
 strategies:
   tested: {strategy}
 changes: {changes}
+faults: {{{faults}}}
 "
         );
         let folder = tempfile::tempdir().expect("a folder");
@@ -152,6 +159,7 @@ fn after_a_rollback_in_mid_rollout_every_target_is_done_on_the_installed_revisio
         let story = ReleaseStory {
             strategy,
             changes: format!("[{{after: {minutes} min, release: installed}}]"),
+            faults: "",
         };
         let ended = story.play();
         println!(
@@ -184,6 +192,7 @@ fn an_update_run_goes_on_below_a_newer_one_unless_a_person_stops_it() {
     let goes_on = ReleaseStory {
         strategy: STAGED,
         changes: format!("[{release}]"),
+        faults: "",
     };
     let ended = goes_on.play();
     assert_all_run(&ended, OLD, STAGED);
@@ -191,6 +200,7 @@ fn an_update_run_goes_on_below_a_newer_one_unless_a_person_stops_it() {
     let stopped = ReleaseStory {
         strategy: STAGED,
         changes: format!("[{{after: 20 min, stop: true}}, {release}]"),
+        faults: "",
     };
     let ended = stopped.play();
     assert_all_run(&ended, OLD, STAGED);
@@ -211,6 +221,7 @@ fn a_release_after_a_rollback_reaches_every_target() {
             changes: format!(
                 "[{{after: {minutes} min, release: installed}}, {{after: {later} s, release: new}}]"
             ),
+            faults: "",
         };
         let ended = story.play();
         println!(
@@ -220,4 +231,129 @@ fn a_release_after_a_rollback_reaches_every_target() {
         assert_all_run(&ended, NEW, strategy);
         assert_eq!(ended.ready.len() as u64, CLUSTERS, "{strategy}");
     }
+}
+
+#[test]
+fn targets_whose_apply_fails_go_back_and_are_done() {
+    let steps = "{argoCd: {strategy: {type: RollingSync, rollingSync: {steps: [
+            {matchExpressions: [{key: ring, operator: In, values: [canary, rest]}], maxUpdate: 6}]}}}}";
+    let cases = [
+        ("{rancherFleet: {maxUnavailable: 6}}", "immutable"),
+        ("{rancherFleet: {maxUnavailable: 6}}", "rejected"),
+        (steps, "rejected"),
+        (steps, "hook"),
+        ("{argoCd: {}}", "hook"),
+        ("{kubeFleetRolling: {maxUnavailable: 6}}", "rejected"),
+        (STAGED, "immutable"),
+        ("{batches: {size: 6}}", "rejected"),
+    ];
+    for (strategy, kind) in cases {
+        let faults = match kind {
+            "immutable" => "apply: [{share: 100%, kind: immutable}]",
+            "hook" => "apply: [{share: 100%, kind: hook}]",
+            _ => "apply: [{share: 100%, kind: rejected}]",
+        };
+        let story = ReleaseStory {
+            strategy,
+            changes: "[{after: 4 min, release: installed}]".to_owned(),
+            faults,
+        };
+        let ended = story.play();
+        assert_all_run(&ended, OLD, &format!("{strategy}, {kind}"));
+        assert_eq!(ended.updated, 0, "{strategy}: all applies of it fail");
+    }
+}
+
+#[test]
+fn a_rollback_in_a_rolling_update_binds_every_cluster_again_and_applies_only_where_needed() {
+    let story = ReleaseStory {
+        strategy: "{kubeFleetRolling: {maxUnavailable: 1, maxSurge: 0}}",
+        changes: "[{after: 20 min, release: installed}]".to_owned(),
+        faults: "",
+    };
+    let ended = story.play();
+    assert_all_run(&ended, OLD, story.strategy);
+    let began = ended.ready.len() as u64;
+    assert!(began < CLUSTERS, "some clusters never had the release");
+    assert_eq!(
+        ended.record.run.promotions,
+        began + CLUSTERS,
+        "once to the release, and all of them back"
+    );
+}
+
+#[test]
+fn a_revert_reaches_only_applications_that_have_the_commit() {
+    for (strategy, within_s) in [
+        ("{argoCd: {release: commit}}", 300.0),
+        ("{argoCd: {release: commit, webhook: true}}", 5.0),
+    ] {
+        let story = ReleaseStory {
+            strategy,
+            changes: "[{after: 1 min, release: installed}]".to_owned(),
+            faults: "",
+        };
+        let ended = story.play();
+        assert_all_run(&ended, OLD, strategy);
+        let end = ended.record.run.reachable_ready_s.expect("it is complete");
+        assert!(
+            (60.0..60.0 + within_s).contains(&end),
+            "{strategy}: {end} s"
+        );
+        let synced = ended.ready.len() as u64;
+        let has_webhook = within_s < 10.0;
+        assert_eq!(
+            synced == CLUSTERS,
+            has_webhook,
+            "{strategy}: {synced} were synced"
+        );
+    }
+}
+
+#[test]
+fn a_stop_cancels_a_deployment_and_a_resumption_continues_a_canary() {
+    let cancelled = ReleaseStory {
+        strategy: "{cloudFoundry: {maxInFlight: 1}}",
+        changes: "[{after: 20 min, stop: true}]".to_owned(),
+        faults: "",
+    };
+    let ended = cancelled.play();
+    assert_eq!(ended.record.run.held_by, "cancel");
+    assert!((1..CLUSTERS as usize).contains(&ended.updated));
+    for (target, last) in &ended.ready {
+        assert_eq!(*last, Some(OLD), "{target:?} is back");
+    }
+    let continued = ReleaseStory {
+        strategy: "{cloudFoundry: {strategy: canary, maxInFlight: 12}}",
+        changes: "[{after: 20 min, stop: false}]".to_owned(),
+        faults: "",
+    };
+    let ended = continued.play();
+    assert_all_run(&ended, NEW, continued.strategy);
+    let end = ended.record.run.reachable_ready_s.expect("it is complete");
+    // The next pass begins within 5 s, and pods are ready after two minutes.
+    assert!((1_320.0..1_340.0).contains(&end), "{end} s");
+}
+
+#[test]
+fn a_deployment_without_room_in_the_quota_is_refused() {
+    let story = ReleaseStory {
+        strategy: "{cloudFoundry: {maxInFlight: 1, quota: {organization: {name: shops, totalInstances: 13}}}}",
+        changes: "[{after: 20 min, release: installed}]".to_owned(),
+        faults: "",
+    };
+    let ended = story.play();
+    let run = &ended.record.run;
+    assert_eq!((run.outcome, run.targets_done), (RunOutcome::Stalled, 0));
+    assert_eq!(run.held_by, "quota");
+    assert!(
+        run.held_detail
+            .contains("app_instance_limit_exceeded for organization shops"),
+        "{}",
+        run.held_detail
+    );
+    assert_eq!(
+        ended.updated, CLUSTERS as usize,
+        "the deployment in progress goes on"
+    );
 }

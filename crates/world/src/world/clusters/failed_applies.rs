@@ -183,6 +183,7 @@ impl World<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::clusters::agent_spec::DebounceSpec;
     use crate::world::clusters::apply_rules::ApplyRules;
     use crate::world::event::Report;
     use crate::world::ids::{NOTHING, OLD};
@@ -393,6 +394,32 @@ mod tests {
         assert_eq!(reports[0].1.failure, Some(ApplyFailure::Rejected));
         let last = last_report(&played);
         assert_eq!((last.applied, last.ready, last.failure), (OLD, true, None));
+    }
+
+    #[test]
+    fn a_watching_agent_reports_readiness_after_an_apply_that_changes_nothing() {
+        let agent = AgentSpec {
+            readiness: ReadinessSpec::Debounce(DebounceSpec::FLEET),
+            ..AGENT
+        };
+        let mut world = world(ReleaseKind::Update, 1);
+        world.faults.apply = vec![fault(ApplyFailure::Rejected, None)];
+        let back: Intervention = |world, queue| world.instruct(TargetId(0), OLD, queue);
+        let played = play_agent_with(&world, agent, &[(100.0, back)]);
+        let reports = reports(&played);
+        let [.., (applied_at, applied), (ready_at, ready)] = reports[..] else {
+            panic!("two reports after the return: {reports:?}");
+        };
+        assert_eq!((applied.applied, applied.ready), (OLD, false));
+        assert_eq!(
+            (ready.applied, ready.ready, ready.failure),
+            (OLD, true, None)
+        );
+        assert_eq!(
+            ready_at - applied_at,
+            5_000,
+            "as long as after any other apply"
+        );
     }
 
     #[test]
