@@ -34,7 +34,6 @@ use crate::control_plane::{
 };
 use crate::products::words::{add_stage, first_names};
 use crate::products::{Run, Strategy};
-use crate::rollout::kubefleet::staged::RunStatus;
 use crate::rollout::kubefleet::{
     Bindings, MemberCluster, RunState, StrategySpec, placement_conditions,
 };
@@ -78,6 +77,8 @@ pub(super) struct StagedController<'s> {
     wanted: Revision,
     /// The snapshots of the releases so far, in their order.
     released: Vec<Revision>,
+    /// The number of the last release's first run.
+    first_run: usize,
 }
 
 impl<'s> StagedController<'s> {
@@ -116,6 +117,7 @@ impl<'s> StagedController<'s> {
             too_large: strategy.object_limit(rollout.fleet),
             wanted: NEW,
             released: vec![OLD, NEW],
+            first_run: 0,
             rollout,
             clusters,
         }
@@ -127,6 +129,7 @@ impl<'s> StagedController<'s> {
         let nth = self.released.len() as u64;
         let is_new = !self.released.contains(&snapshot);
         self.released.push(snapshot);
+        self.first_run = self.runs.len();
         let streams = &self.rollout.streams;
         let delay = if is_new {
             let delay = &self.strategy.delay;
@@ -333,9 +336,10 @@ impl<'s> StagedController<'s> {
             self.runtime.add_at(number, at, plane);
         }
         self.is_dirty = false;
-        let mut statuses = self.runs.iter().map(|run| run.scheduler.status());
-        let is_over = statuses.clone().all(RunStatus::is_over);
-        let completes = is_over && statuses.any(|run| run.succeeded() == Some(true));
+        let is_over = self.runs.iter().all(|run| run.scheduler.status().is_over());
+        let mut last_runs = self.runs[self.first_run..].iter();
+        let completes =
+            is_over && last_runs.any(|run| run.scheduler.status().succeeded() == Some(true));
         self.runtime.end_pass(number, end, 0, completes, plane);
     }
 

@@ -5,13 +5,15 @@
 //!
 //! Left out: releases of a third revision, which the recorded rollouts have ([`super::recording`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use crate::engine::Observer;
 use crate::results::{RunOutcome, RunRecord};
 use crate::rollout::Revision;
 use crate::scenario::{self, Overrides};
 use crate::sim;
+use crate::units::SimTime;
 use crate::world::{AgentEvent, Event, NEW, OLD, TargetId};
 
 /// The number of clusters in the fleet.
@@ -66,23 +68,35 @@ faults: {{{faults}}}
         fs::write(folder.path().join("experiment.yaml"), text).expect("written");
         let experiment = scenario::load(folder.path(), &Overrides::default())
             .unwrap_or_else(|error| panic!("{strategy}: {error}"));
-        let mut ready = BTreeMap::new();
-        let mut updated = std::collections::BTreeSet::new();
-        let mut observer = |_, event: &Event| {
-            if let Event::Agent(AgentEvent::ReportArrives(report)) = event {
-                ready.insert(report.target, report.ready.then_some(report.applied));
-                if report.ready && report.applied == NEW {
-                    updated.insert(report.target);
-                }
-            }
-        };
+        let mut seen = SeenReports::default();
         let variant = &experiment.variants[0];
-        let record = sim::run_observed(variant, experiment.seed, 0, &mut observer)
+        let record = sim::run_observed(variant, experiment.seed, 0, &mut seen)
             .expect("the strategy starts no process");
         EndedStory {
             record,
-            ready,
-            updated: updated.len(),
+            ready: seen.ready,
+            updated: seen.updated.len(),
+        }
+    }
+}
+
+/// The reports of the agents that have arrived so far.
+#[derive(Default)]
+struct SeenReports {
+    /// The revision that each target reported as ready last.
+    ready: BTreeMap<TargetId, Option<Revision>>,
+    /// Targets that were ever ready on the new revision.
+    updated: BTreeSet<TargetId>,
+}
+
+impl Observer<Event> for SeenReports {
+    fn observe(&mut self, _now: SimTime, event: &Event) {
+        if let Event::Agent(AgentEvent::ReportArrives(report)) = event {
+            let ready = report.ready.then_some(report.applied);
+            self.ready.insert(report.target, ready);
+            if ready == Some(NEW) {
+                self.updated.insert(report.target);
+            }
         }
     }
 }
@@ -167,11 +181,14 @@ fn after_a_rollback_in_mid_rollout_every_target_is_done_on_the_installed_revisio
             ended.updated, ended.record.run.reachable_ready_s
         );
         assert_all_run(&ended, OLD, strategy);
+        let rollback = f64::from(*minutes) * 60.0;
         let end = ended.record.run.reachable_ready_s.expect("it is complete");
-        assert!(
-            end >= f64::from(*minutes) * 60.0,
-            "{strategy}: {end} s, before the rollback"
-        );
+        assert!(end >= rollback, "{strategy}: {end} s, before the rollback");
+        let reported = ended.record.run.reported_s;
+        let is_product = ["argoCd", "rancher", "kubeFleet", "cloudFoundry"];
+        if is_product.iter().any(|product| strategy.contains(product)) {
+            assert!(reported >= Some(rollback), "{strategy}: {reported:?}");
+        }
         // In KubeFleet, the run of the release goes on below that of the rollback.
         let goes_on = strategy.starts_with("{kubeFleetStaged");
         assert!(

@@ -38,8 +38,7 @@ impl SourceRevision {
 }
 
 impl ApplicationController {
-    /// Handles another commit on the branch. Each application of the set finds it at its next refresh, unless the
-    /// controller ignores it.
+    /// Handles another commit on the branch. Each application of the set finds it at its next refresh.
     pub(in super::super) fn commit(
         &mut self,
         manifests: Revision,
@@ -51,9 +50,14 @@ impl ApplicationController {
             commit: Revision(last + 1),
             manifests,
         };
+        self.await_refreshes(set, plane);
+    }
+
+    /// Schedules the next refresh of each application, unless the controller ignores it.
+    pub(super) fn await_refreshes(&mut self, set: &[ApplicationView], plane: &mut Plane<'_>) {
         let now = plane.now();
-        for application in 0..self.applications.len() {
-            if set[application].live.is_none() || self.applications[application].is_skipped {
+        for (application, view) in set.iter().enumerate() {
+            if view.live.is_none() || self.applications[application].is_skipped {
                 continue;
             }
             let at = match &mut self.webhook {

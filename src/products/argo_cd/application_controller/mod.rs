@@ -51,7 +51,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::hub_cpu::HubCpu;
-use super::refresh::{WebhookHandler, first_refresh};
+use super::refresh::WebhookHandler;
 use super::settings::ApplicationControllerSettings;
 use super::shard::{Destinations, Shard};
 use super::sync_windows::{RunWindows, StatusStart};
@@ -318,8 +318,6 @@ pub(super) struct ApplicationController {
     agenda: Agenda<(usize, ApplicationStep)>,
     client: ApiClient,
     watch_delay: SimDuration,
-    /// The first refresh of each application after the release, needed if nothing else announces the commit.
-    refreshes: Vec<(SimTime, usize)>,
     /// Announces a commit to applications before their periodic refreshes. `None`: there is no webhook.
     webhook: Option<WebhookHandler>,
     /// Applications of which an operation has failed in a cluster that answers, was ended, or was blocked by a sync
@@ -338,15 +336,6 @@ impl ApplicationController {
             ..
         } = *strategy;
         let applications = tracked_before_release(strategy, run);
-        let mut refreshes = Vec::new();
-        if release == ArgoCdRelease::Commit {
-            for (index, cluster) in run.fleet.world.clusters.iter().enumerate() {
-                if applications[index].applied.is_some() && !applications[index].is_skipped {
-                    let at = first_refresh(&settings, &run.streams, &cluster.name);
-                    refreshes.push((at, index));
-                }
-            }
-        }
         let windows = match &strategy.sync_windows {
             Some(windows) => RunWindows::new(windows, run.horizon),
             None => RunWindows::default(),
@@ -369,7 +358,6 @@ impl ApplicationController {
             head: SourceRevision::of(NEW),
             settings,
             automatic,
-            refreshes,
             webhook,
             applications,
             names,
@@ -391,15 +379,10 @@ impl ApplicationController {
         }
     }
 
-    /// Starts the release by scheduling the first refreshes.
-    pub(super) fn start(&mut self, plane: &mut Plane<'_>) {
-        for (periodic, application) in std::mem::take(&mut self.refreshes) {
-            let at = match &mut self.webhook {
-                Some(webhook) => webhook.refresh(plane.now()),
-                None => periodic,
-            };
-            self.agenda
-                .add(at, (application, ApplicationStep::Refresh), plane);
+    /// Starts the release. A commit is found at the first refreshes after it, because nothing else announces it.
+    pub(super) fn start(&mut self, set: &[ApplicationView], plane: &mut Plane<'_>) {
+        if self.release == ArgoCdRelease::Commit {
+            self.await_refreshes(set, plane);
         }
     }
 

@@ -440,7 +440,7 @@ impl Controller for ArgoCdController<'_> {
         match input {
             ControllerInput::Released => {
                 self.view.queue.release(());
-                self.application_controller.start(plane);
+                self.application_controller.start(&self.view.set, plane);
             }
             ControllerInput::Report(report) => {
                 self.application_controller
