@@ -36,10 +36,10 @@
 //! ones.
 //!
 //! A later release is another deployment with the same options, and the return to an older release is a deployment of
-//! its droplet. It supersedes a deployment in progress: the rules of `crates/rollout/src/cloud_foundry` say what happens
-//! to the instances of both. A quota that has no room for its first instances refuses it; then the app keeps what it
-//! has. People who stop the rollout cancel the deployment (`cf cancel-deployment`), because the product has no pause;
-//! people who resume it continue a canary (`cf continue-deployment`).
+//! its droplet. It supersedes a deployment in progress: the rules of `crates/rollout/src/cloud_foundry` say what
+//! happens to the instances of both. A quota that has no room for its first instances refuses it; then the app keeps
+//! what it has. People who stop the rollout cancel the deployment (`cf cancel-deployment`), because the product has no
+//! pause; people who resume it continue a canary (`cf continue-deployment`).
 //!
 //! A first deployment is a `cf push` of a stopped app: all instances start simultaneously, without a deployment that
 //! could hold them back.

@@ -8,15 +8,18 @@
 //!
 //! Writes of finalizers and statuses carry the binding's version from the cache, and are rejected if the binding has
 //! been written since. Conditions contain the second of their creation, so equal content written in another second is
-//! another version. A snapshot whose manifests equal those of the Work changes only the Work's labels: the binding is
-//! Applying until the generator sees the labels, and the agent does nothing (`workHandlerFuncs`, and the predicate in
-//! `pkg/controllers/workapplier/controller.go`; read, not recorded). In a first deployment the hub agent has just started: the first read fills its cache of member
-//! clusters, and readers check every 100 ms whether it is filled. Left out: the second status of a changed Work, which
-//! can invalidate a pass's read; all other caches, which a manager fills before its controllers start; writes that
-//! exhaust their retries (they count as written here; the product queues them again); and the wait of a binding that
-//! is picked again for the `RolloutStarted` of its new generation. The generator's workers, its requeues and the limit
-//! of the client are shared by all placements of a run; left out is that the first placement fills the cache of member
-//! clusters for the others.
+//! another version. In a first deployment the hub agent has just started: the first read fills its cache of member
+//! clusters, and readers check every 100 ms whether it is filled.
+//!
+//! A snapshot whose manifests equal those of the Work changes only the Work's labels: the binding is Applying until the
+//! generator sees the labels, and the agent does nothing (`workHandlerFuncs`, and the predicate in
+//! `pkg/controllers/workapplier/controller.go`; read, not recorded).
+//!
+//! Left out: the second status of a changed Work, which can invalidate a pass's read; all other caches, which a manager
+//! fills before its controllers start; writes that exhaust their retries (they count as written here; the product
+//! queues them again); and the wait of a binding that is picked again for the `RolloutStarted` of its new generation.
+//! The generator's workers, its requeues and the limit of the client are shared by all placements of a run; left out is
+//! that the first placement fills the cache of member clusters for the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 

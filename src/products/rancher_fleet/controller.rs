@@ -34,8 +34,9 @@
 //! hash, so a return to an older release stores nothing. Left out: the controller that deletes contents without a
 //! deployment (`content_controller.go`), after whose work a return stores its content again by one more request.
 //!
-//! Also left out: the time that Kubernetes takes to delete the other objects of a namespace; Fleet's GitRepo controller; the
-//! 50 workers of the cluster controller, because people change clusters only in runs with one application.
+//! Also left out: the time that Kubernetes takes to delete the other objects of a namespace; Fleet's GitRepo
+//! controller; the 50 workers of the cluster controller, because people change clusters only in runs with one
+//! application.
 
 mod windows;
 mod writes;

@@ -151,7 +151,8 @@ const STRATEGIES: &[Tested] = &[
     tested("{kubeFleetRolling: {maxUnavailable: 1, maxSurge: 0}}", 20),
     tested("{cloudFoundry: {maxInFlight: 1}}", 20),
     tested(
-        "{cloudFoundry: {strategy: canary, maxInFlight: 2, canarySteps: [{instance_weight: 50}], continueAfter: 1 min}}",
+        "{cloudFoundry: {strategy: canary, maxInFlight: 2, canarySteps: [{instance_weight: 50}],
+            continueAfter: 1 min}}",
         8,
     ),
 ];
