@@ -83,7 +83,7 @@ func comparing(takes time.Duration, settings ...string) change {
 
 func argocd() []Case {
 	all := append(append(argocdAtOnce(), argocdSteps()...), append(argocdTroubles(), argocdOffline()...)...)
-	return append(append(all, argocdMixtures()...), argocdNames()...)
+	return append(append(append(all, argocdMixtures()...), argocdNames()...), argocdReleases()...)
 }
 
 func argocdAtOnce() []Case {

@@ -44,6 +44,7 @@ func fleet() []Case {
 	fleetChanges(add)
 	fleetMixtures(add)
 	fleetCaches(add)
+	fleetReleases(add)
 	return all
 }
 

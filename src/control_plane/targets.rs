@@ -20,8 +20,8 @@ pub trait TargetStates {
     /// Returns whether a container of the target never becomes ready.
     fn is_stuck(&self, target: TargetId) -> bool;
 
-    /// Returns the failure of the next apply of the new revision of a target. `None`: the apply will succeed.
-    fn next_failure(&self, _target: TargetId) -> Option<ApplyFailure> {
+    /// Returns the failure of the next apply of a revision of a target. `None`: the apply will succeed.
+    fn next_failure(&self, _target: TargetId, _revision: Revision) -> Option<ApplyFailure> {
         None
     }
 
@@ -99,8 +99,10 @@ impl TargetStates for ApplicationStates<'_, '_> {
         self.world.is_stuck(in_world(target, self.first))
     }
 
-    fn next_failure(&self, target: TargetId) -> Option<ApplyFailure> {
-        self.world.next_failure(in_world(target, self.first))
+    /// Only applies of the first release's revision fail.
+    fn next_failure(&self, target: TargetId, revision: Revision) -> Option<ApplyFailure> {
+        self.world
+            .next_failure(in_world(target, self.first), revision)
     }
 
     fn always_fails(&self, target: TargetId) -> bool {
@@ -138,8 +140,8 @@ impl TargetStates for ApplicationTargets<'_, '_> {
         self.states().is_stuck(target)
     }
 
-    fn next_failure(&self, target: TargetId) -> Option<ApplyFailure> {
-        self.states().next_failure(target)
+    fn next_failure(&self, target: TargetId, revision: Revision) -> Option<ApplyFailure> {
+        self.states().next_failure(target, revision)
     }
 
     fn always_fails(&self, target: TargetId) -> bool {

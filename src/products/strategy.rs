@@ -76,6 +76,15 @@ pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
         Err("no changes by people are supported".to_owned())
     }
 
+    /// Returns whether people can pause a rollout of the strategy where it is. Otherwise returns the reason, in a form
+    /// that can follow a colon.
+    ///
+    /// # Errors
+    /// If they cannot.
+    fn can_pause(&self) -> Result<(), String> {
+        self.takes(&Change::Stop(true))
+    }
+
     /// Returns people's actions in the strategy's own settings, with their times since the release, for a controller
     /// that does not read these settings.
     fn acts(&self) -> Vec<(SimDuration, Change)> {

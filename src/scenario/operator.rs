@@ -38,15 +38,6 @@ impl OperatorRule {
     pub fn watches(&self, application: usize) -> bool {
         self.repairs[application].is_some()
     }
-
-    /// Returns an act of the rule as a change, for the question whether a strategy supports it.
-    const fn as_change(&self) -> Change {
-        match self.act {
-            OperatorAct::Pause => Change::Stop(true),
-            OperatorAct::Rollback => Change::Release(OLD),
-            OperatorAct::FixForward => Change::Release(later_revision(0)),
-        }
-    }
 }
 
 /// An entry of `applications`, or the release of an experiment without them.
@@ -188,7 +179,12 @@ impl Checker<'_> {
         strategy: &dyn Strategy,
     ) {
         for (at, rule) in rules.iter().enumerate() {
-            if let Err(reason) = strategy.takes(&rule.as_change()) {
+            let supported = match rule.act {
+                OperatorAct::Pause => strategy.can_pause(),
+                OperatorAct::Rollback => strategy.takes(&Change::Release(OLD)),
+                OperatorAct::FixForward => strategy.takes(&Change::Release(later_revision(0))),
+            };
+            if let Err(reason) = supported {
                 let path = Path::of("operator").index(at).key("then");
                 let message = format!("`{name}` does not support this act: {reason}");
                 let help = "write another act, or compare strategies that support this one";

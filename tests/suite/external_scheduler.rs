@@ -323,7 +323,7 @@ fn a_process_that_breaks_a_rule_ends_its_run_with_the_rule_and_the_fix() {
         ),
         (
             hello.clone() + "echo '{\"deploy\": [{\"target\": 0, \"revision\": 3}]}'",
-            "a revision must be 0 (to remove), 1 or 2, not 3",
+            "a revision must be 0 (to remove) or a published one, 1 to 2, not 3",
         ),
         (
             hello.clone() + "echo '{\"deploy\": [{\"target\": -1, \"revision\": 2}]}'",

@@ -196,7 +196,7 @@ fn an_edit_must_be_of_the_strategys_object() {
         (
             "{rancherFleet: {}}",
             "{maxUnavailable: 1}",
-            "supports `stop` and `relabel`",
+            "supports `release`, `relabel` and `stop`",
         ),
     ] {
         let found = refused(strategy, edit);
@@ -470,8 +470,8 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
         ("{allAtOnce: {}}", "[{stop: true}]", "`after`"),
         (
             "{batches: {size: 1}}",
-            "[{after: 1 min, release: installed}]",
-            "`s` does not support this change",
+            "[{after: 1 min, approve: {stage: canary, when: after}}]",
+            "`s` does not support this change: a baseline supports `release` and `stop`",
         ),
         (
             "{argoCd: {}}",
@@ -490,8 +490,8 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
         ),
         (
             "{cloudFoundry: {}}",
-            "[{after: 1 min, stop: true}]",
-            "no changes by people are supported",
+            "[{after: 1 min, edit: {stages: []}}]",
+            "fleetsim's own updater for Cloud Foundry supports `release` and `stop`",
         ),
     ];
     for (strategy, changes, wanted) in cases {

@@ -214,9 +214,6 @@ impl Strategy for ArgoCdStrategy {
             Change::Stop(_) if !self.is_rolling() => {
                 Err("an ApplicationSet that does not roll in steps cannot be stopped".into())
             }
-            Change::Release(_) if self.release != ArgoCdRelease::TargetRevision => {
-                Err("only a release by `targetRevision` changes the ApplicationSet".into())
-            }
             Change::Stop(_) | Change::Labels(..) | Change::Release(_) => Ok(()),
             Change::Deleted(RolloutObject::ApplicationSet) => self.refuses_deletion(),
             Change::Deleted(RolloutObject::Placement | RolloutObject::Strategy) => Err(

@@ -5,7 +5,7 @@
 //! (argoproj/argo-cd `controller/appcontroller.go`: `newApplicationInformerAndLister`, `needRefreshAppStatus`). By
 //! default, an application is therefore refreshed every 120 to 300 s, at irregular intervals.
 //!
-//! Only the first refresh after the release is scheduled, and only for a release that nothing else announces. Anything
+//! Only the first refresh after a commit is scheduled, and only for a release that nothing else announces. Anything
 //! else that a refresh could find is found earlier: clusters are watched, and a change of the spec, a finished
 //! operation and a retry each request a comparison. The timer therefore costs one event per application and never
 //! keeps a stalled rollout running.
@@ -75,18 +75,6 @@ fn refreshes(
     })
 }
 
-/// Returns the first refresh of an application after the release.
-pub(super) fn first_refresh(
-    settings: &ApplicationControllerSettings,
-    luck: &Streams,
-    application: &str,
-) -> SimTime {
-    let first = refreshes(settings, luck, application)
-        .find(|at| *at >= 0.0)
-        .expect("announcements never end");
-    SimTime::ZERO + SimDuration::from_secs_f64(first)
-}
-
 /// Returns the time of an application's first refresh at or after a time.
 pub(super) fn next_refresh(
     settings: &ApplicationControllerSettings,
@@ -128,8 +116,9 @@ mod tests {
     #[test]
     fn a_commit_is_noticed_within_five_minutes_by_few_applications_at_a_time() {
         let (settings, luck) = (ApplicationControllerSettings::default(), Streams::new(1, 0));
-        let first =
-            |nth: usize| first_refresh(&settings, &luck, &format!("shop-{nth}")).as_secs_f64();
+        let first = |nth: usize| {
+            next_refresh(&settings, &luck, &format!("shop-{nth}"), SimTime::ZERO).as_secs_f64()
+        };
         let times: Vec<f64> = (0..1000).map(first).collect();
         assert!(times.iter().all(|at| (0.0..=300.0).contains(at)));
         let in_second = |second: usize| times.iter().filter(|at| **at as usize == second).count();
@@ -146,10 +135,13 @@ mod tests {
             ..Default::default()
         };
         let luck = Streams::new(1, 0);
-        let first = first_refresh(&settings, &luck, "shop-0");
+        let first = next_refresh(&settings, &luck, "shop-0", SimTime::ZERO);
         assert!(first.as_secs_f64() <= 360.0, "{first:?}");
-        assert!(
-            (1..100).all(|nth| first_refresh(&settings, &luck, &format!("shop-{nth}")) == first)
-        );
+        assert!((1..100).all(|nth| next_refresh(
+            &settings,
+            &luck,
+            &format!("shop-{nth}"),
+            SimTime::ZERO
+        ) == first));
     }
 }

@@ -41,9 +41,10 @@ impl Strategy for Baseline {
     }
 
     fn takes(&self, change: &Change) -> Result<(), String> {
-        matches!(change, Change::Stop(_))
-            .then_some(())
-            .ok_or_else(|| "the only supported change is `stop`".to_owned())
+        match change {
+            Change::Stop(_) | Change::Release(_) => Ok(()),
+            _ => Err("a baseline supports `release` and `stop`".to_owned()),
+        }
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

@@ -35,32 +35,40 @@
 //! The number of unavailable instances in a pass is the app's size minus its routable new instances and wanted old
 //! ones.
 //!
+//! A later release is another deployment with the same options, and the return to an older release is a deployment of
+//! its droplet. It supersedes a deployment in progress: the rules of `crates/rollout/src/cloud_foundry` say what
+//! happens to the instances of both. A quota that has no room for its first instances refuses it; then the app keeps
+//! what it has. People who stop the rollout cancel the deployment (`cf cancel-deployment`), because the product has no
+//! pause; people who resume it continue a canary (`cf continue-deployment`).
+//!
 //! A first deployment is a `cf push` of a stopped app: all instances start simultaneously, without a deployment that
 //! could hold them back.
 //!
 //! Left out: cells with several instances, instances that move to another cell, failed pulls that count as crashes
-//! (their retries follow the experiment's `node`), changes of the number of instances, and a second deployment of the
-//! new version during the first one (its instances would start in the same clusters and transfer nothing).
+//! (their retries follow the experiment's `node`), changes of the number of instances, and the start of an instance
+//! whose cell runs its version already: it counts as running at once ([`super::cells`]).
+
+mod requests;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::CloudFoundryDeployment;
+use super::cells::Cells;
 use super::updater_clock::{PassStart, UpdaterClock};
 use crate::control_plane::{
     ApiClient, Controller, ControllerInput, Plane, Runtime, StatusLog, TargetStates, Traits,
 };
 use crate::engine::{EntityKey, Streams};
 use crate::products::Run;
-use crate::products::delay::pause;
 use crate::rollout::cloud_foundry::{
     AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, InstanceReports,
     LrpState, Process, ProcessAction,
 };
 use crate::rollout::{Hold, ObjectCondition, RuleSet, TargetId};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{NEW, OLD, ReleaseKind, Report, WorldSpec};
+use crate::world::{ReleaseKind, Report, WorldSpec};
 
 /// Number of queries in a pass before its first write: the database for deployment, app, processes and their counts,
 /// and Diego for the instances. Guess.
@@ -95,8 +103,13 @@ pub(super) struct CloudFoundryController<'s> {
     view: AppView,
     /// The app's process before all deployments.
     oldest: TargetId,
-    /// The new version's process. `None`: no deployment was requested yet.
+    /// The newest version's process. `None`: no deployment was requested yet.
     new: Option<TargetId>,
+    cells: Cells,
+    /// Whether a pass is due.
+    has_due_pass: bool,
+    /// The reason why the Cloud Controller refused the last release. `None`: it did not.
+    refusal: Option<String>,
     /// The end times of old instances that are being stopped, by process and index.
     ends: BTreeMap<(TargetId, usize), SimTime>,
     /// The time at which the user continues the deployment, if it is paused.
@@ -131,6 +144,9 @@ impl<'s> CloudFoundryController<'s> {
             oldest: view.processes[0].id,
             view,
             new: None,
+            cells: Cells::before_release(world),
+            has_due_pass: false,
+            refusal: None,
             ends: BTreeMap::new(),
             continues: None,
             cancels: None,
@@ -162,39 +178,6 @@ impl<'s> CloudFoundryController<'s> {
         Some(&mut self.view.process_mut(self.new?)?.lrps)
     }
 
-    /// Handles the user's request: creates the process of the new version and starts its first instances.
-    fn create(&mut self, now: SimTime, plane: &mut Plane<'_>) {
-        let CloudFoundryDeployment { rules, options, .. } = self.deployment;
-        self.view
-            .create(*rules, options, NEW)
-            .expect("a checked deployment is created");
-        let process = self.view.processes.last().expect("the deployment has one");
-        let new = process.id;
-        let instances = process.instances;
-        self.new = Some(new);
-        if let Some(after) = &self.deployment.cancel_after {
-            self.cancels = Some(now + after.sample(&mut self.streams.stream(USER, "cancel")));
-        }
-        plane.begin_pass(0);
-        let at = self
-            .client
-            .in_turn(0, now, QUERIES_OF_A_PASS + QUERIES_OF_A_WRITE);
-        self.start(new, instances, at, plane);
-        self.count_instances();
-        if self.view.active().is_some() {
-            let begun = self.clock.borrow().begun();
-            self.scheduler.set_last_pass(begun);
-            self.await_pass(self.scheduler.next_pass(now), plane);
-        }
-        self.runtime.end_pass((), at, 1, false, plane);
-    }
-
-    /// Schedules the app's next pass.
-    fn await_pass(&mut self, due: SimTime, plane: &mut Plane<'_>) {
-        self.due = due;
-        self.runtime.add_at((), due, plane);
-    }
-
     /// Scales the new process to `instances`: the clusters of the additional instances are instructed.
     fn start(&mut self, new: TargetId, instances: u32, at: SimTime, plane: &mut Plane<'_>) {
         let clusters = &self.world.clusters;
@@ -202,43 +185,14 @@ impl<'s> CloudFoundryController<'s> {
             .view
             .process_mut(new)
             .expect("a process exists when it is scaled");
+        let revision = process.revision;
         for index in process.lrps.len()..instances as usize {
-            process.lrps.push(LrpState::Unclaimed);
+            process.lrps.push(self.cells.start(index, new, revision));
             if index < clusters.len() {
-                plane.deploy(at, &clusters[index], TargetId(index as u32), NEW);
+                // It may count as running already.
+                plane.changed(TargetId(index as u32));
+                plane.deploy(at, &clusters[index], TargetId(index as u32), revision);
             }
-        }
-    }
-
-    /// Applies the user's actions since the last pass.
-    fn user_acts(&mut self, now: SimTime) {
-        let Some(index) = self
-            .view
-            .deployments
-            .iter()
-            .rposition(Deployment::is_active)
-        else {
-            return;
-        };
-        let continues = self.continues.filter(|at| *at <= now);
-        let cancels = self.cancels.filter(|at| *at <= now);
-        if let Some(at) = cancels
-            && continues.is_none_or(|continues| at <= continues)
-        {
-            self.cancels = None;
-            self.continues = None;
-            self.view
-                .cancel_deployment(index)
-                .expect("an active deployment can be cancelled");
-        } else if continues.is_some() {
-            self.continues = None;
-            self.view
-                .continue_deployment(index)
-                .expect("it is paused until the user continues or cancels it");
-            if let Some(at) = continues {
-                self.continued.push((at, self.conditions()));
-            }
-            self.user_acts(now);
         }
     }
 
@@ -303,19 +257,6 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// Returns the time of the pass that notices the user's next action.
-    fn user_wakes(&mut self, now: SimTime, plane: &mut Plane<'_>) -> Option<SimTime> {
-        let active = self.view.active()?;
-        if active.state == DeploymentState::Paused && self.continues.is_none() {
-            let nth = u64::from(active.canary_current_step.unwrap_or(1)).saturating_sub(1);
-            let after = self.deployment.continue_after.as_ref();
-            let own = after.map(|after| now + pause(after, &self.streams, nth));
-            self.continues = plane.person_acts(now, own);
-        }
-        let next = self.continues.into_iter().chain(self.cancels).min()?;
-        Some(self.scheduler.next_pass(next.max(now)))
-    }
-
     /// Returns whether a pass would change something if it saw all crashed instances restarted. A pass that sees only
     /// some of them restarted does less.
     fn moves_when_restarting(&self, targets: &dyn TargetStates) -> bool {
@@ -372,20 +313,8 @@ impl<'s> CloudFoundryController<'s> {
     }
 
     fn learn(&mut self, report: Report) {
-        let index = report.target.index();
-        if report.applied == NEW
-            && let Some(reports) = self.reports_mut()
-            && let Some(&lrp) = reports.get(index)
-        {
-            let state = match (report.ready, lrp) {
-                (true, _) => LrpState::Running,
-                (false, LrpState::Crashed) => LrpState::Crashed,
-                (false, _) => LrpState::Claimed,
-            };
-            if lrp != state {
-                reports.set(index, state);
-                self.idle = false;
-            }
+        if self.cells.learn(report, &mut self.view) {
+            self.idle = false;
         }
     }
 
@@ -420,6 +349,7 @@ impl<'s> CloudFoundryController<'s> {
                 return;
             }
         };
+        self.has_due_pass = false;
         self.look(plane.targets);
         self.continued.clear();
         self.user_acts(now);
@@ -438,7 +368,7 @@ impl<'s> CloudFoundryController<'s> {
                     self.scale_old(now, target, instances as usize);
                 }
                 ProcessAction::Delete(target) if Some(target) == self.new => {
-                    self.go_back(end, plane);
+                    self.go_back(&pass.actions, end, plane);
                 }
                 ProcessAction::Delete(_) => {}
             }
@@ -462,11 +392,18 @@ impl<'s> CloudFoundryController<'s> {
         self.runtime.end_pass((), end, 0, completes, plane);
     }
 
-    /// Instructs the clusters of the new version's instances to run the old version again.
-    fn go_back(&self, at: SimTime, plane: &mut Plane<'_>) {
-        let instances = self.instances().len();
-        for (index, spec) in (0..).zip(&self.world.clusters).take(instances) {
-            plane.deploy(at, spec, TargetId(index), OLD);
+    /// Instructs the clusters to run the version of the process that survives a cancelled deployment.
+    fn go_back(&mut self, actions: &[ProcessAction], at: SimTime, plane: &mut Plane<'_>) {
+        let mut processes = self.view.processes.iter();
+        let survivor = processes.find(|process| {
+            let deletion = ProcessAction::Delete(process.id);
+            !actions.contains(&deletion)
+        });
+        let survivor = survivor.expect("an app keeps a process when a deployment is cancelled");
+        let (id, revision) = (survivor.id, survivor.revision);
+        for index in self.cells.go_back(id, revision) {
+            let spec = &self.world.clusters[index];
+            plane.deploy(at, spec, TargetId(index as u32), revision);
         }
     }
 
@@ -505,11 +442,12 @@ impl Controller for CloudFoundryController<'_> {
             ControllerInput::Released => self.runtime.release(()),
             ControllerInput::Report(report) => self.learn(report),
             ControllerInput::Timer(number) => _ = self.runtime.due(number, plane),
+            ControllerInput::Person(change) => self.person(change, now, plane),
             _ => {}
         }
         while self.runtime.take(plane).is_some() {
             match self.new {
-                None => self.create(now, plane),
+                None => self.create_first(now, plane),
                 Some(_) => self.tick(now, plane),
             }
         }
@@ -523,11 +461,18 @@ impl Controller for CloudFoundryController<'_> {
             && !self.moves_when_restarting(targets)
     }
 
+    /// After a refused release no instance has the wanted version.
     fn is_done(&self, target: TargetId) -> bool {
-        self.instances().get(target.index()) == Some(&LrpState::Running)
+        self.refusal.is_none() && self.instances().get(target.index()) == Some(&LrpState::Running)
     }
 
     fn hold(&self) -> Option<Hold> {
+        if let Some(refusal) = &self.refusal {
+            return Some(Hold::new(
+                "quota",
+                format!("the last release was refused: {refusal}"),
+            ));
+        }
         if let Some(hold) = self.scheduler.hold(&self.view) {
             return Some(hold);
         }

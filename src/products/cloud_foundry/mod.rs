@@ -2,6 +2,7 @@
 
 mod adapter;
 mod agent;
+mod cells;
 mod config;
 mod explain;
 mod updater_clock;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::control_plane::Controller;
+use crate::control_plane::{Change, Controller};
 use crate::products::delay::at_once;
 use crate::products::strategy::remove_null;
 use crate::products::{
@@ -116,6 +117,20 @@ impl Strategy for CloudFoundryDeployment {
             place,
             text: text + "\n",
         })
+    }
+
+    /// Stopping the rollout cancels the deployment, and resuming it continues a canary: the product has no pause.
+    fn takes(&self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Release(_) | Change::Stop(_) => Ok(()),
+            _ => Err(
+                "fleetsim's own updater for Cloud Foundry supports `release` and `stop`".to_owned(),
+            ),
+        }
+    }
+
+    fn can_pause(&self) -> Result<(), String> {
+        Err("Cloud Foundry has no pause, and `cf cancel-deployment` goes back".to_owned())
     }
 
     fn without(&self, part: StrategyPart) -> Option<Arc<dyn Strategy>> {

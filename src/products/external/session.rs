@@ -233,6 +233,8 @@ pub(super) struct Session<'r> {
     known: Vec<Known>,
     /// The newest revision that people have published.
     pub(super) newest: Revision,
+    /// The highest revision that people have published. A rollback publishes a lower one.
+    highest: Revision,
     pub(super) stages: Vec<String>,
     /// Reports and people's actions that the process has not received yet.
     pub(super) news: Vec<News>,
@@ -301,6 +303,7 @@ impl<'r> Session<'r> {
                 .map(|index| Known::at_start(world.installed(0, index)))
                 .collect(),
             newest: NEW,
+            highest: NEW,
             stages: vec![String::new(); world.clusters.len()],
             news: Vec::new(),
             approvals: Approvals::new(&strategy.approvals, run.streams),
@@ -470,10 +473,10 @@ impl<'r> Session<'r> {
     pub(super) fn instructed(&mut self, instructions: &[Instruction]) -> Result<(), ProcessFailed> {
         for &Instruction { target, revision } in instructions {
             let revision = Revision(revision);
-            if ![NOTHING, OLD, NEW].contains(&revision) {
+            if revision > self.highest {
                 return Err(self.give_up(format!(
-                    "a revision must be 0 (to remove), {} or {}, not {}",
-                    OLD.0, NEW.0, revision.0
+                    "a revision must be 0 (to remove) or a published one, {} to {}, not {}",
+                    OLD.0, self.highest.0, revision.0
                 )));
             }
             let Some(known) = self.known.get_mut(target as usize) else {
@@ -546,6 +549,7 @@ impl<'r> Session<'r> {
         match change {
             Change::Release(revision) => {
                 self.newest = *revision;
+                self.highest = self.highest.max(*revision);
                 news.release = Some(revision.0);
             }
             Change::Stop(stop) => news.stop = Some(*stop),

@@ -12,7 +12,7 @@
 use crate::rollout::kubefleet::{ApplyStrategy, Binding, Bindings, WorkState, binding_name};
 use crate::rollout::{Revision, TargetId};
 use crate::units::SimTime;
-use crate::world::{NEW, WorldSpec};
+use crate::world::WorldSpec;
 
 /// Returns a binding for each of these clusters of a placement, in its state before the release.
 pub(super) fn bindings_of(
@@ -54,9 +54,9 @@ pub(super) fn write_status(
     (before != *binding).then(|| (before, binding.clone()))
 }
 
-/// Returns whether the hub cluster sees a cluster's new resources as available. `None`: the cluster has no binding.
-pub(super) fn is_done(bindings: &Bindings, target: TargetId) -> Option<bool> {
-    bindings
-        .get(target)
-        .map(|binding| binding.snapshot == Some(NEW) && binding.has_succeeded())
+/// Returns whether the hub cluster sees a cluster's resources of the wanted snapshot as available. `None`: the cluster
+/// has no binding.
+pub(super) fn is_done(bindings: &Bindings, target: TargetId, wanted: Revision) -> Option<bool> {
+    let binding = bindings.get(target)?;
+    Some(binding.snapshot == Some(wanted) && binding.has_succeeded())
 }

@@ -138,9 +138,11 @@ impl Strategy for KubeFleetStaged {
             Change::Approve { .. }
             | Change::Stop(_)
             | Change::Labels(..)
+            | Change::Release(_)
             | Change::Deleted(_) => Ok(()),
-            _ => Err(
-                "fleetsim's own scheduler for update runs supports `approve`, `delete`, `edit`, `relabel` and `stop`"
+            Change::Selected(..) => Err(
+                "fleetsim's own scheduler for update runs supports `approve`, `delete`, `edit`, `relabel`, `release` \
+                 and `stop`"
                     .into(),
             ),
         }
@@ -197,6 +199,13 @@ impl Strategy for KubeFleetRolling {
             "KubeFleet, in the ClusterResourcePlacement",
             json!({ "spec": { "strategy": strategy } }),
         )
+    }
+
+    fn takes(&self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Release(_) => Ok(()),
+            _ => Err("fleetsim's own scheduler for rolling updates supports `release`".to_owned()),
+        }
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

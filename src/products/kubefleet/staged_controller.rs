@@ -6,6 +6,14 @@
 //! write the same bindings: if one run changes a cluster that the other run is updating, the other run fails.
 //! [`super::members`] describes the content of a binding.
 //!
+//! A later release makes another snapshot, after the time for which changes are collected, and people create a run for
+//! it on each placement. The return to an older release is a run with its snapshot, which exists; clusters that still
+//! have this snapshot are done at once. No run looks for other runs of its placement (`validation.go` and
+//! `execution.go` compare with the policy snapshot and the run's own status only), and a run writes its own snapshot to
+//! each cluster that it has not started, whatever the cluster has. So an older run that is not stopped can put an older
+//! release over a newer one, or fails when a newer run has changed a cluster that it is updating. People who stop the
+//! rollout stop all of its runs.
+//!
 //! A cluster that its placement no longer picks has an unscheduled binding, which the delete stage of a run removes.
 //! Its member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what
 //! this frees in the cluster; conflicts of the run's own writes of bindings, which queue the run again.
@@ -26,13 +34,12 @@ use crate::control_plane::{
 };
 use crate::products::words::{add_stage, first_names};
 use crate::products::{Run, Strategy};
-use crate::rollout::kubefleet::staged::RunStatus;
 use crate::rollout::kubefleet::{
     Bindings, MemberCluster, RunState, StrategySpec, placement_conditions,
 };
 use crate::rollout::{Hold, Revision, TargetId};
-use crate::units::{SimTime, counted};
-use crate::world::NEW;
+use crate::units::{SimDuration, SimTime, counted};
+use crate::world::{NEW, OLD};
 
 /// Number of workers of the controller of update runs, for all runs of a hub: the default of controller-runtime, which
 /// `SetupWithManager` in `pkg/controllers/updaterun/controller.go` does not change.
@@ -66,6 +73,12 @@ pub(super) struct StagedController<'s> {
     rollout: Run<'s>,
     /// The reason why the status of a run cannot be written, which prevents all runs from starting.
     too_large: Option<String>,
+    /// The snapshot of the last release.
+    wanted: Revision,
+    /// The snapshots of the releases so far, in their order.
+    released: Vec<Revision>,
+    /// The number of the last release's first run.
+    first_run: usize,
 }
 
 impl<'s> StagedController<'s> {
@@ -102,25 +115,58 @@ impl<'s> StagedController<'s> {
             generator: WorkGenerator::new(&rollout, true),
             is_dirty: false,
             too_large: strategy.object_limit(rollout.fleet),
+            wanted: NEW,
+            released: vec![OLD, NEW],
+            first_run: 0,
             rollout,
             clusters,
         }
     }
 
-    /// Handles another release: a person creates a run for it on the first placement.
-    fn another_run(&mut self, snapshot: Revision) {
-        let name = format!("{}-{}", self.strategy.updates.runs[0].name, snapshot.0);
+    /// Handles another release: people create a run for it on each placement, once its snapshot exists.
+    fn release_again(&mut self, snapshot: Revision, now: SimTime, plane: &mut Plane<'_>) {
+        self.wanted = snapshot;
+        let nth = self.released.len() as u64;
+        let is_new = !self.released.contains(&snapshot);
+        self.released.push(snapshot);
+        self.first_run = self.runs.len();
+        let streams = &self.rollout.streams;
+        let delay = if is_new {
+            let delay = &self.strategy.delay;
+            delay.draw(streams, "hub".into(), "snapshot delay", nth)
+        } else {
+            SimDuration::ZERO
+        };
+        for placement in 0..self.strategy.updates.placements.len() {
+            self.create_run(placement, snapshot);
+            let number = self.runs.len() - 1;
+            if delay.is_zero() {
+                self.step(PersonStep::SetState(number, RunState::Run));
+            } else {
+                let step = PersonStep::SetState(number, RunState::Run);
+                self.runtime.step(now + delay, step, plane);
+            }
+        }
+    }
+
+    /// Adds a run of a snapshot that a person will create.
+    fn create_run(&mut self, placement: usize, snapshot: Revision) {
+        let first = &self.strategy.updates.runs[0].name;
+        let mut name = format!("{first}-{}", snapshot.0);
+        if self.runs.iter().any(|run| run.described.name == name) {
+            name.push_str(&format!("-{}", self.runs.len() + 1));
+        }
         let run = UpdateRun {
             name,
-            placement: 0,
+            placement,
             snapshot,
-            states: Vec::new(),
+            states: vec![(SimDuration::ZERO, RunState::Run)],
         };
         let rollout = self.rollout.clone();
         let mut run = StagedRun::new(self.strategy, run, self.clusters.clone(), rollout);
-        run.view.resource_snapshots.push(snapshot);
-        run.set_state(RunState::Run);
-        self.runtime.add(self.runs.len());
+        if !run.view.resource_snapshots.contains(&snapshot) {
+            run.view.resource_snapshots.push(snapshot);
+        }
         self.runs.push(run);
     }
 
@@ -177,7 +223,7 @@ impl<'s> StagedController<'s> {
         }
     }
 
-    fn person(&mut self, change: &Change) {
+    fn person(&mut self, change: &Change, now: SimTime, plane: &mut Plane<'_>) {
         match change {
             Change::Stop(_) | Change::Approve { .. } => {
                 for (number, run) in self.runs.iter_mut().enumerate() {
@@ -200,7 +246,7 @@ impl<'s> StagedController<'s> {
                     run.scheduler.set_clusters(self.clusters.clone());
                 }
             }
-            Change::Release(snapshot) => self.another_run(*snapshot),
+            Change::Release(snapshot) => self.release_again(*snapshot, now, plane),
             // Neither change wakes a run. An initialized run uses its snapshot of the strategy, and looks up its
             // placement in its next pass.
             Change::Edited(fields) => {
@@ -290,9 +336,10 @@ impl<'s> StagedController<'s> {
             self.runtime.add_at(number, at, plane);
         }
         self.is_dirty = false;
-        let mut statuses = self.runs.iter().map(|run| run.scheduler.status());
-        let is_over = statuses.clone().all(RunStatus::is_over);
-        let completes = is_over && statuses.any(|run| run.succeeded() == Some(true));
+        let is_over = self.runs.iter().all(|run| run.scheduler.status().is_over());
+        let mut last_runs = self.runs[self.first_run..].iter();
+        let completes =
+            is_over && last_runs.any(|run| run.scheduler.status().succeeded() == Some(true));
         self.runtime.end_pass(number, end, 0, completes, plane);
     }
 
@@ -312,12 +359,14 @@ impl<'s> StagedController<'s> {
         }
     }
 
-    /// Returns the hold for clusters on which a run has rolled out the previously installed resources again.
+    /// Returns the hold for clusters on which a run has rolled out other resources than those of the last release.
     fn went_back(&self) -> Option<Hold> {
         let mut count = 0;
         for binding in self.bindings.iter().flat_map(Bindings::iter) {
-            let is_old = binding.snapshot.is_some_and(|snapshot| snapshot != NEW);
-            if is_old && !binding.deleting {
+            let is_other = binding
+                .snapshot
+                .is_some_and(|snapshot| snapshot != self.wanted);
+            if is_other && !binding.deleting {
                 count += 1;
             }
         }
@@ -361,7 +410,7 @@ impl Controller for StagedController<'_> {
             ControllerInput::Person(Change::Deleted(RolloutObject::Placement)) => {
                 self.delete_placements(now, plane);
             }
-            ControllerInput::Person(change) => self.person(change),
+            ControllerInput::Person(change) => self.person(change, now, plane),
             ControllerInput::Timer(number) => {
                 if let Some(step) = self.runtime.due(number, plane) {
                     self.step(step);
@@ -379,7 +428,7 @@ impl Controller for StagedController<'_> {
 
     fn is_done(&self, target: TargetId) -> bool {
         let placement = self.strategy.updates.placement_of(target.index());
-        let is_done = members::is_done(&self.bindings[placement], target);
+        let is_done = members::is_done(&self.bindings[placement], target, self.wanted);
         if self.strategy.updates.is_unpicked(target.index()) {
             is_done.is_none()
         } else {

@@ -9,21 +9,26 @@
 //! Writes of finalizers and statuses carry the binding's version from the cache, and are rejected if the binding has
 //! been written since. Conditions contain the second of their creation, so equal content written in another second is
 //! another version. In a first deployment the hub agent has just started: the first read fills its cache of member
-//! clusters, and readers check every 100 ms whether it is filled. Left out: the second status of a changed Work, which
-//! can invalidate a pass's read; all other caches, which a manager fills before its controllers start; writes that
-//! exhaust their retries (they count as written here; the product queues them again); and the wait of a binding that
-//! is picked again for the `RolloutStarted` of its new generation. The generator's workers, its requeues and the limit
-//! of the client are shared by all placements of a run; left out is that the first placement fills the cache of member
-//! clusters for the others.
+//! clusters, and readers check every 100 ms whether it is filled.
+//!
+//! A snapshot whose manifests equal those of the Work changes only the Work's labels: the binding is Applying until the
+//! generator sees the labels, and the agent does nothing (`workHandlerFuncs`, and the predicate in
+//! `pkg/controllers/workapplier/controller.go`; read, not recorded).
+//!
+//! Left out: the second status of a changed Work, which can invalidate a pass's read; all other caches, which a manager
+//! fills before its controllers start; writes that exhaust their retries (they count as written here; the product
+//! queues them again); and the wait of a binding that is picked again for the `RolloutStarted` of its new generation.
+//! The generator's workers, its requeues and the limit of the client are shared by all placements of a run; left out is
+//! that the first placement fills the cache of member clusters for the others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::control_plane::{ApiClient, Plane, RateLimiter, RetryPolicy, Runtime};
 use crate::products::Run;
 use crate::rollout::Revision;
 use crate::rollout::kubefleet::{Binding, Bindings, WorkState};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ApplyFailure, NEW, NOTHING, Report, TargetId, WorldSpec};
+use crate::world::{ApplyFailure, NOTHING, OLD, Report, TargetId, WorldSpec};
 
 /// Number of workers of the generator, for all placements: a tenth of the largest fleet times a tenth of the concurrent
 /// placements, both 100 by default. Source: `cmd/hubagent/workload/setup.go` and
@@ -162,6 +167,8 @@ pub(super) struct WorkGenerator {
     is_placement_deleted: bool,
     /// Clusters whose agents have failed to apply their Work at least once.
     failed: BTreeSet<usize>,
+    /// The manifests of snapshots that restore those of an older one. Every other snapshot has its own.
+    restored: BTreeMap<Revision, Revision>,
     /// The time at which the cache of member clusters is filled. `None`: the cache has not been read yet.
     members_cached: Option<SimTime>,
 }
@@ -201,8 +208,19 @@ impl WorkGenerator {
             members_cached: (reads_cache || bindings.iter().any(|of| of.work.is_some()))
                 .then_some(SimTime::ZERO),
             failed: BTreeSet::new(),
+            restored: BTreeMap::new(),
             bindings,
         }
+    }
+
+    /// Records that a snapshot has the manifests of an older revision.
+    pub(super) fn restore(&mut self, snapshot: Revision, manifests: Revision) {
+        self.restored.insert(snapshot, manifests);
+    }
+
+    /// Returns the revision whose manifests a snapshot has.
+    pub(super) fn manifests_of(&self, snapshot: Revision) -> Revision {
+        *self.restored.get(&snapshot).unwrap_or(&snapshot)
     }
 
     /// Records a write of a binding by the rollout's controller, answered at `written`. Later updates based on an
@@ -479,19 +497,24 @@ impl WorkGenerator {
         now: SimTime,
         plane: &mut Plane<'_>,
     ) {
-        let binding = &mut self.bindings[cluster];
         let written = self.client.send(WORKS, now).answered;
-        let is_new = binding.work.replace(revision).is_none();
-        binding.report = None;
-        if self.is_registered[cluster] {
-            plane.instruct(written, TargetId(cluster as u32), revision);
+        let before = self.bindings[cluster].work.replace(revision);
+        let manifests = self.manifests_of(revision);
+        if before.map(|snapshot| self.manifests_of(snapshot)) != Some(manifests) {
+            self.bindings[cluster].report = None;
+            if self.is_registered[cluster] {
+                plane.instruct(written, TargetId(cluster as u32), manifests);
+            }
         }
-        if !is_new {
+        if before.is_some() {
             // A change of the snapshot in an existing Work wakes the generator; the creation of a Work does not.
             let seen = written + self.watch_delay;
             self.runtime.step(seen, GeneratorStep::Wake(cluster), plane);
         }
-        let update = self.status(cluster, revision, now);
+        let update = StatusUpdate {
+            state: WorkState::Applying,
+            ..self.status(cluster, revision, now)
+        };
         self.runtime
             .step(written, GeneratorStep::Sends(update), plane);
     }
@@ -499,10 +522,12 @@ impl WorkGenerator {
     /// Returns a status update for a binding that a worker reads now.
     fn status(&self, cluster: usize, revision: Revision, now: SimTime) -> StatusUpdate {
         let binding = &self.bindings[cluster];
+        let manifests = self.manifests_of(revision);
+        // A report of a failure that arrives after the return to what was installed is one of the revision before.
         let state = match binding.report {
-            Some(report) if report.failure.is_some() && revision == NEW => WorkState::ApplyFailed,
-            Some(report) if report.applied == revision && report.ready => WorkState::Available,
-            Some(report) if report.applied == revision => WorkState::Unavailable,
+            Some(report) if report.failure.is_some() && manifests != OLD => WorkState::ApplyFailed,
+            Some(report) if report.applied == manifests && report.ready => WorkState::Available,
+            Some(report) if report.applied == manifests => WorkState::Unavailable,
             _ => WorkState::Applying,
         };
         StatusUpdate {

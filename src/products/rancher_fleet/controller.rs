@@ -30,8 +30,13 @@
 //! All bundles of a run share the workers of both controllers and the limits of their clients. A worker handles one
 //! bundle at a time, and no two workers handle the same bundle.
 //!
-//! Left out: the time that Kubernetes takes to delete the other objects of a namespace; Fleet's GitRepo controller; the
-//! 50 workers of the cluster controller, because people change clusters only in runs with one application.
+//! A release changes the content of the bundle, and with it the id that all targets want. Contents are stored by their
+//! hash, so a return to an older release stores nothing. Left out: the controller that deletes contents without a
+//! deployment (`content_controller.go`), after whose work a return stores its content again by one more request.
+//!
+//! Also left out: the time that Kubernetes takes to delete the other objects of a namespace; Fleet's GitRepo
+//! controller; the 50 workers of the cluster controller, because people change clusters only in runs with one
+//! application.
 
 mod windows;
 mod writes;

@@ -27,7 +27,7 @@
 
 use crate::rollout::rancher_fleet::BundleDeployment;
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, ApplyFailure, ApplyRules, NEW, NOTHING, Report};
+use crate::world::{AgentSpec, ApplyFailure, ApplyRules, NOTHING, Report};
 
 /// Duration of Helm's wait if only `atomic` requires it. Source: `DefaultStatusWatcherTimeout` in helm/helm v4.2.3
 /// `pkg/kube/statuswait.go:62`.
@@ -73,9 +73,10 @@ pub(super) fn store(report: Report, helm_rolls_back: bool, deployment: &mut Bund
     deployment.ready = report.ready;
     deployment.non_modified = true;
     if report.failure == Some(ApplyFailure::Immutable) {
-        // Only applies of the new revision fail.
+        // The agent tried the deployed id. If the deployment was promoted since then, the agent will apply the new id,
+        // and the deployment is unavailable until it reports that.
         deployment.failed = false;
-        deployment.applied = Some(NEW);
+        deployment.applied = deployment.deployed;
         deployment.ready = false;
     }
 }

@@ -92,11 +92,14 @@ impl Strategy for RancherFleetStrategy {
         self.helm.agent(described)
     }
 
-    /// Stopping the rollout pauses the bundle.
+    /// Stopping the rollout pauses the bundle. A release changes the bundle's content.
     fn takes(&self, change: &Change) -> Result<(), String> {
         match change {
-            Change::Stop(_) | Change::Labels(..) => Ok(()),
-            _ => Err("fleetsim's Rancher Fleet scheduler supports `stop` and `relabel`".into()),
+            Change::Stop(_) | Change::Labels(..) | Change::Release(_) => Ok(()),
+            _ => Err(
+                "fleetsim's Rancher Fleet scheduler supports `release`, `relabel` and `stop`"
+                    .into(),
+            ),
         }
     }
 

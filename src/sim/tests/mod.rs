@@ -18,6 +18,7 @@ mod hub;
 mod kubefleet_agent;
 mod published;
 mod recording;
+mod releases;
 mod several;
 mod windows;
 mod words;
@@ -250,7 +251,7 @@ fn the_rancher_fleet_scheduler_reproduces_recorded_decisions() {
         report_words("Rancher Fleet", &shows),
     );
     assert!(
-        !are_all() || found == ([1, 80], [60, 39, 12]),
+        !are_all() || found == ([1, 88], [66, 44, 12]),
         "{COUNTED}: {found:?}"
     );
 }
@@ -296,7 +297,7 @@ fn the_argo_cd_scheduler_reproduces_recorded_decisions() {
         report_words("Argo CD", &shows),
     );
     assert!(
-        !are_all() || found == ([0, 73], [91, 18, 11]),
+        !are_all() || found == ([0, 81], [99, 20, 11]),
         "{COUNTED}: {found:?}"
     );
 }

@@ -35,7 +35,24 @@ const RELEASE: &str = "release:
 const FIX: &str = "images: [{name: app, manifest: {config: 1 MB, layers: [{size: 60 MB, digest: base}, {size: 10 MB}]}}]";
 
 /// A strategy of each product that updates a quarter of the clusters at a time.
-const PRODUCTS: &[(&str, &str)] = &[("Argo CD, RollingSync", "argoCd: {file: set.yaml}")];
+const PRODUCTS: &[(&str, &str)] = &[
+    ("Argo CD, RollingSync", "argoCd: {file: set.yaml}"),
+    (
+        "Argo CD, by commit",
+        "argoCd: {file: set.yaml, release: commit, webhook: true}",
+    ),
+    (
+        "Rancher Fleet",
+        "rancherFleet: {maxUnavailable: 25%, autoPartitionSize: 100%}",
+    ),
+    (
+        "KubeFleet, rolling update",
+        "kubeFleetRolling: {maxUnavailable: 25%}",
+    ),
+    ("KubeFleet, staged", "kubeFleetStaged: {file: staged.yaml}"),
+    ("Cloud Foundry, rolling", "cloudFoundry: {strategy: rolling, maxInFlight: 2}"),
+    ("batches", "batches: {size: 2}"),
+];
 
 const SET: &str = "apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
@@ -55,10 +72,21 @@ spec:
       destination: {server: '{{.server}}', namespace: shop}
 ";
 
+const STAGED: &str = "apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ClusterStagedUpdateStrategy
+metadata: {name: all}
+spec:
+  stages: [{name: all, labelSelector: {matchLabels: {ring: all}}, maxConcurrency: 25%}]
+";
+
 /// Runs an experiment with these further sections.
 fn run(strategy: &str, sections: &str) -> RunRecord {
     let text = format!("{WORLD}{RELEASE}{sections}\nstrategies: {{s: {{{strategy}}}}}\n");
-    let folder = folder_with(&[("experiment.yaml", &text), ("set.yaml", SET)]);
+    let folder = folder_with(&[
+        ("experiment.yaml", &text),
+        ("set.yaml", SET),
+        ("staged.yaml", STAGED),
+    ]);
     let experiment = loaded(folder.path());
     sim::run(&experiment.variants[0], experiment.seed, 0).expect("no process")
 }
@@ -175,7 +203,11 @@ fn one_application_has_the_same_releases_in_both_forms() {
     let text = format!(
         "{WORLD}applications:\n  shop:\n    {indented}{releases}\nstrategies: {{s: {{{strategy}}}}}\n"
     );
-    let folder = folder_with(&[("experiment.yaml", &text), ("set.yaml", SET)]);
+    let folder = folder_with(&[
+        ("experiment.yaml", &text),
+        ("set.yaml", SET),
+        ("staged.yaml", STAGED),
+    ]);
     let experiment = loaded(folder.path());
     let named = sim::run(&experiment.variants[0], experiment.seed, 0).expect("no process");
     assert_eq!(alone.run, named.run, "{product}");

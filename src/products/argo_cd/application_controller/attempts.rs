@@ -7,7 +7,7 @@ use crate::control_plane::Plane;
 use crate::products::argo_cd::hub_cpu::{ComputedSync, SyncedApplication};
 use crate::rollout::argo_cd::{OperationPhase, OperationState};
 use crate::units::SimTime;
-use crate::world::{ApplyFailure, NEW, TargetId};
+use crate::world::{ApplyFailure, TargetId};
 
 impl ApplicationController {
     pub(super) fn attempt(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
@@ -122,7 +122,8 @@ impl ApplicationController {
     /// Starts an attempt on an unreachable cluster. The attempt fails when the connection times out.
     fn attempt_fails(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.applications[application].attempt = Some(Attempt::Failing);
-        plane.push(TargetId(application as u32), self.applies(application));
+        let revision = self.applies(application).manifests;
+        plane.push(TargetId(application as u32), revision);
         self.agenda.add(
             now + self.settings.tcp_timeout,
             (application, ApplicationStep::AttemptEnds),
@@ -136,7 +137,8 @@ impl ApplicationController {
         now: SimTime,
         plane: &mut Plane<'_>,
     ) {
-        if self.applications[application].applied == Some(self.applies(application)) {
+        let revision = self.applies(application).manifests;
+        if self.applications[application].applied == Some(revision) {
             self.applications[application].attempt = Some(Attempt::Idle);
             self.agenda.add(
                 now + self.settings.idle_sync,
@@ -165,13 +167,13 @@ impl ApplicationController {
     /// Applies the revision on the cluster, unless the cluster was cut off after the attempt began.
     fn apply(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         let target = TargetId(application as u32);
-        let revision = self.applies(application);
+        let revision = self.applies(application).manifests;
         if plane.targets.is_online(target) {
-            let fails = plane.targets.next_failure(target);
+            let fails = plane.targets.next_failure(target, revision);
             self.applications[application].attempt = Some(Attempt::Applying);
             plane.promote(target, revision);
             plane.push(target, revision);
-            if revision == NEW && fails == Some(ApplyFailure::Hook) {
+            if fails == Some(ApplyFailure::Hook) {
                 self.hook_runs(application, now, plane);
             }
             return;
@@ -231,10 +233,10 @@ impl ApplicationController {
         plane: &mut Plane<'_>,
     ) {
         let message = self.message(application, phase);
-        let revision = self.applies(application);
+        let source = self.applies(application);
         let tracked = &mut self.applications[application];
         tracked.failed = 0;
-        tracked.attempted = Some(revision);
+        tracked.attempted = Some(source.commit);
         tracked.operation = None;
         let state = OperationState {
             phase,

@@ -40,6 +40,7 @@
 //! `failed_syncs` has syncs that fail in a cluster that responds, and the time-out of a sync.
 
 mod attempts;
+mod commits;
 mod deletion;
 mod failed_syncs;
 mod windows;
@@ -50,7 +51,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::hub_cpu::HubCpu;
-use super::refresh::{WebhookHandler, first_refresh};
+use super::refresh::WebhookHandler;
 use super::settings::ApplicationControllerSettings;
 use super::shard::{Destinations, Shard};
 use super::sync_windows::{RunWindows, StatusStart};
@@ -65,6 +66,7 @@ use crate::rollout::argo_cd::{
 use crate::rollout::{Revision, TargetId, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ApplicationId, NEW, NOTHING, OLD, Report};
+use commits::SourceRevision;
 use deletion::FinalizerState;
 use windows::WindowWait;
 
@@ -144,13 +146,13 @@ struct TrackedApplication {
     failed: u32,
     /// The reason why the last attempt failed, if its cluster responded, or why the operation was ended.
     failure: Option<&'static str>,
-    /// The revision of the last finished operation.
+    /// The commit of the last finished operation.
     attempted: Option<Revision>,
     /// The operation that is requested or running, and its state.
     operation: Option<Operation>,
     state: Option<OperationState>,
     /// The revision that the operation applies: the one that the source resolved to when the operation began.
-    applies: Option<Revision>,
+    applies: Option<SourceRevision>,
     /// The current revision of the spec, and the next revision with the time at which it takes effect.
     spec: Option<Revision>,
     rewritten: Option<(SimTime, Revision)>,
@@ -309,6 +311,8 @@ impl ApplicationStep {
 /// The application controller and the applications of one set. All sets share its processes.
 pub(super) struct ApplicationController {
     pub(super) release: ArgoCdRelease,
+    /// The newest commit, in a release by commit.
+    pub(super) head: SourceRevision,
     settings: ApplicationControllerSettings,
     /// The operation to request for automatic sync.
     automatic: Operation,
@@ -327,8 +331,6 @@ pub(super) struct ApplicationController {
     agenda: Agenda<(usize, ApplicationStep)>,
     client: ApiClient,
     watch_delay: SimDuration,
-    /// The first refresh of each application after the release, needed if nothing else announces the commit.
-    refreshes: Vec<(SimTime, usize)>,
     /// Announces a commit to applications before their periodic refreshes. `None`: there is no webhook.
     webhook: Option<WebhookHandler>,
     /// Applications of which an operation has failed in a cluster that answers, was ended, or was blocked by a sync
@@ -347,21 +349,12 @@ impl ApplicationController {
             ..
         } = *strategy;
         let applications = tracked_before_release(strategy, run);
-        let mut refreshes = Vec::new();
-        if release == ArgoCdRelease::Commit {
-            for (index, cluster) in run.fleet.world.clusters.iter().enumerate() {
-                if applications[index].applied.is_some() && !applications[index].is_skipped {
-                    let at = first_refresh(&settings, &run.streams, &cluster.name);
-                    refreshes.push((at, index));
-                }
-            }
-        }
         let windows = match &strategy.sync_windows {
             Some(windows) => RunWindows::new(windows, run.horizon),
             None => RunWindows::default(),
         };
         let mut names = Vec::new();
-        if strategy.sync_windows.is_some() {
+        if strategy.sync_windows.is_some() || release == ArgoCdRelease::Commit {
             for cluster in &run.fleet.world.clusters {
                 names.push(cluster.name.clone());
             }
@@ -375,9 +368,9 @@ impl ApplicationController {
         let webhook = strategy.has_webhook.then(|| WebhookHandler::new(run));
         Self {
             release,
+            head: SourceRevision::of(NEW),
             settings,
             automatic,
-            refreshes,
             webhook,
             applications,
             names,
@@ -399,15 +392,10 @@ impl ApplicationController {
         }
     }
 
-    /// Starts the release by scheduling the first refreshes.
-    pub(super) fn start(&mut self, plane: &mut Plane<'_>) {
-        for (periodic, application) in std::mem::take(&mut self.refreshes) {
-            let at = match &mut self.webhook {
-                Some(webhook) => webhook.refresh(plane.now()),
-                None => periodic,
-            };
-            self.agenda
-                .add(at, (application, ApplicationStep::Refresh), plane);
+    /// Starts the release. A commit is found at the first refreshes after it, because nothing else announces it.
+    pub(super) fn start(&mut self, set: &[ApplicationView], plane: &mut Plane<'_>) {
+        if self.release == ArgoCdRelease::Commit {
+            self.await_refreshes(set, plane);
         }
     }
 
@@ -504,8 +492,8 @@ impl ApplicationController {
         tracked.applied = (report.applied != NOTHING).then_some(report.applied);
         tracked.ready = report.ready;
         tracked.degraded = report.degraded;
-        let ends =
-            tracked.attempt == Some(Attempt::Applying) && tracked.applies == Some(report.applied);
+        let applies = tracked.applies.map(|applies| applies.manifests);
+        let ends = tracked.attempt == Some(Attempt::Applying) && applies == Some(report.applied);
         let is_same = was == (report.ready, report.degraded);
         if view.set[application].live.is_none() || tracked.is_skipped {
             return;
@@ -598,16 +586,16 @@ impl ApplicationController {
     }
 
     /// Returns the revision that the source of an application resolves to now.
-    fn resolved(&mut self, application: usize, now: SimTime) -> Revision {
+    fn resolved(&mut self, application: usize, now: SimTime) -> SourceRevision {
         if self.release == ArgoCdRelease::Commit {
-            NEW
+            self.head
         } else {
-            self.applications[application].spec(now)
+            SourceRevision::of(self.applications[application].spec(now))
         }
     }
 
     /// Returns the revision that the running operation of an application applies.
-    fn applies(&self, application: usize) -> Revision {
+    fn applies(&self, application: usize) -> SourceRevision {
         self.applications[application]
             .applies
             .expect("an operation that runs has begun")
@@ -716,12 +704,12 @@ impl ApplicationController {
         is_automatic: bool,
         plane: &mut Plane<'_>,
     ) {
-        let revision = self.resolved(application, at);
+        let source = self.resolved(application, at);
         let tracked = &mut self.applications[application];
         tracked.comparison_due = false;
-        let sync = tracked.sync_status(revision);
+        let sync = tracked.sync_status(source.manifests);
         let health = tracked.health();
-        let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(revision);
+        let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(source.commit);
         let applied = tracked.applied;
         let stays = tracked.deletion == FinalizerState::No;
         let wants = is_automatic && is_due && stays && tracked.operation.is_none();
@@ -734,7 +722,7 @@ impl ApplicationController {
                 at,
                 sync,
                 health,
-                revision,
+                revision: source.commit,
                 applied,
                 begun,
             },

@@ -32,7 +32,7 @@
 //! Left out: the conditions of an invalid set (`ErrorOccurred`), and `ResourcesUpToDate` after the list of resources,
 //! which are further writes.
 //!
-//! Evidence: 94 rollouts that were recorded from the product's own ApplicationSet controller (`sim::tests`).
+//! Evidence: 102 rollouts that were recorded from the product's own ApplicationSet controller (`sim::tests`).
 
 mod decision;
 mod deletion;
@@ -305,8 +305,10 @@ impl<'r> ArgoCdController<'r> {
     fn select(&mut self, target: TargetId, is_selected: bool) {
         let index = target.index();
         let is_commit = self.application_controller.release == ArgoCdRelease::Commit;
+        let head = self.application_controller.head.commit;
+        let wanted = if is_commit { head } else { self.wanted };
         let parameters = if is_commit { OLD } else { self.wanted };
-        let generated = Generated::new(Arc::clone(&self.labels[index]), parameters.0, self.wanted);
+        let generated = Generated::new(Arc::clone(&self.labels[index]), parameters.0, wanted);
         self.view.set[index].generated = is_selected.then_some(Generated {
             valid: false,
             automated: self.strategy.own_automated(index),
@@ -359,7 +361,12 @@ impl<'r> ArgoCdController<'r> {
         is_gone || shows_release && (has_row || application.is_done())
     }
 
-    fn person(&mut self, change: &Change) {
+    fn person(&mut self, change: &Change, plane: &mut Plane<'_>) {
+        if let Change::Release(manifests) = change
+            && self.application_controller.release == ArgoCdRelease::Commit
+        {
+            return self.commit(*manifests, plane);
+        }
         if self.deciding.is_some() || self.writing.is_some() {
             return self.unread.push(change.clone());
         }
@@ -370,11 +377,7 @@ impl<'r> ArgoCdController<'r> {
             Change::Deleted(RolloutObject::ApplicationSet) => {
                 self.deletion = Some(SetDeletion::Marked);
             }
-            Change::Release(revision)
-                if self.application_controller.release == ArgoCdRelease::TargetRevision =>
-            {
-                self.release(*revision);
-            }
+            Change::Release(revision) => self.release(*revision, plane),
             Change::Stop(stop) => self.scheduler.set_spec(if *stop {
                 stopped(&self.strategy.spec)
             } else {
@@ -382,24 +385,38 @@ impl<'r> ArgoCdController<'r> {
             }),
             Change::Labels(cluster, labels) => self.relabel(*cluster, labels),
             Change::Selected(target, is_selected) => self.select(*target, *is_selected),
-            Change::Release(_)
-            | Change::Approve { .. }
-            | Change::Edited(_)
-            | Change::Deleted(_) => return,
+            Change::Approve { .. } | Change::Edited(_) | Change::Deleted(_) => return,
         }
         self.view.queue.add(());
     }
 
     /// Sets another revision in the template of every application.
-    fn release(&mut self, revision: Revision) {
+    fn release(&mut self, revision: Revision, plane: &mut Plane<'_>) {
         self.wanted = revision;
-        for application in &mut self.view.set {
+        for (index, application) in (0..).zip(&mut self.view.set) {
             if let Some(generated) = &mut application.generated {
                 generated.wanted = revision;
                 generated.parameters = revision.0;
             }
+            plane.changed(TargetId(index));
         }
         self.view.changed.insert_all();
+    }
+
+    /// Handles another commit with these manifests. The set itself does not change, and no pass begins.
+    fn commit(&mut self, manifests: Revision, plane: &mut Plane<'_>) {
+        if self.deletion.is_some() {
+            return;
+        }
+        self.wanted = manifests;
+        self.application_controller
+            .commit(manifests, &self.view.set, plane);
+        let head = self.application_controller.head.commit;
+        for application in &mut self.view.set {
+            if let Some(generated) = &mut application.generated {
+                generated.wanted = head;
+            }
+        }
     }
 
     /// Changes the labels of a cluster and of its application.
@@ -434,13 +451,13 @@ impl Controller for ArgoCdController<'_> {
         match input {
             ControllerInput::Released => {
                 self.view.queue.release(());
-                self.application_controller.start(plane);
+                self.application_controller.start(&self.view.set, plane);
             }
             ControllerInput::Report(report) => {
                 self.application_controller
                     .report(report, now, &mut self.view, plane);
             }
-            ControllerInput::Person(change) => self.person(change),
+            ControllerInput::Person(change) => self.person(change, plane),
             ControllerInput::HubTurn => self.application_controller.take_turn(now, plane),
             ControllerInput::Timer(number) => {
                 match self.view.queue.due(number, plane) {

@@ -177,7 +177,7 @@ impl ArgoCdController<'_> {
                     requested: None,
                 });
             let generated = self.view.set[target.index()].generated.as_ref();
-            write.requested = generated.map(|generated| generated.wanted);
+            write.requested = generated.map(|_| self.wanted);
         }
         queued.into_values().collect()
     }
@@ -318,7 +318,7 @@ impl ArgoCdController<'_> {
             .count();
         self.status = decided.status;
         for change in std::mem::take(&mut self.unread) {
-            self.person(&change);
+            self.person(&change, plane);
         }
         self.view
             .queue

@@ -15,8 +15,16 @@
 //!
 //! The scheduler removes a cluster from the placement by unscheduling its binding, which the rollout deletes within
 //! `maxUnavailable`. The work generator then deletes the Work, and the member agent the resources. A cluster that
-//! returns gets a new binding when the old one is gone. Left out: conflicts of patched bindings, and the fact that a
-//! rollback to the installed release creates another snapshot, to which all clusters are bound again.
+//! returns gets a new binding when the old one is gone.
+//!
+//! Every change of the resources makes another snapshot, after the time for which changes are collected. The return to
+//! older resources does, too: only the latest snapshot is compared with the resources (`GetOrCreateResourceSnapshot` in
+//! `pkg/utils/controller/resource_snapshot_resolver.go`), so all clusters are bound again, and those that still run
+//! these resources apply nothing. The rest of the rollout before is superseded: a binding is only ever moved to the
+//! latest snapshot.
+//!
+//! Left out: conflicts of patched bindings; and changes that are collected together with others, so that their
+//! snapshot never exists.
 
 mod pass;
 
@@ -28,14 +36,15 @@ use crate::control_plane::{
     Change, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, TargetStates,
     Traits,
 };
+use crate::engine::Streams;
 use crate::products::Run;
 use crate::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView, wakes};
 use crate::rollout::kubefleet::{
     ApplyStrategy, Binding, KubeFleetBugs, binding_name, placement_conditions,
 };
-use crate::rollout::{Hold, TargetId};
+use crate::rollout::{Hold, Revision, TargetId};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterSpec, NEW, OLD, ReleaseKind};
+use crate::world::{ClusterSpec, DurationModel, NEW, OLD, ReleaseKind};
 use pass::RolloutPass;
 
 /// Number of workers of the rollout controller, for all placements: a thirtieth of the largest fleet, rounded up, times
@@ -51,8 +60,8 @@ const NAME: &str = "rollout controller";
 enum RolloutTimer {
     /// The cache shows a watched change.
     Wake,
-    /// The release's snapshot exists.
-    Snapshot,
+    /// The snapshot of a release exists.
+    Snapshot(Revision),
     /// A group of writes is complete.
     GroupEnds,
     /// A spec or a deletion is written.
@@ -83,6 +92,11 @@ pub(super) struct RollingController<'r> {
     clusters: &'r [ClusterSpec],
     /// Delay from the release until its snapshot exists. `None`: the snapshot already exists.
     snapshot_delay: Option<SimDuration>,
+    /// Delays from later releases until their snapshots exist.
+    later_delay: DurationModel,
+    /// The snapshot of the last release. It may not exist yet.
+    wanted: Revision,
+    streams: Streams,
 }
 
 impl<'r> RollingController<'r> {
@@ -133,6 +147,41 @@ impl<'r> RollingController<'r> {
             returning: BTreeSet::new(),
             clusters: &world.clusters,
             snapshot_delay,
+            later_delay: strategy.delay.clone(),
+            wanted: NEW,
+            streams: run.streams,
+        }
+    }
+
+    /// Handles a change of the resources to those of a revision, which makes another snapshot.
+    fn release(&mut self, manifests: Revision, now: SimTime, plane: &mut Plane<'_>) {
+        if self.generator.manifests_of(self.wanted) == manifests {
+            return;
+        }
+        let Revision(last) = self.wanted;
+        let snapshot = Revision(last + 1);
+        self.wanted = snapshot;
+        if snapshot != manifests {
+            self.generator.restore(snapshot, manifests);
+        }
+        let nth = u64::from(last);
+        let delay = self
+            .later_delay
+            .draw(&self.streams, "hub".into(), "snapshot delay", nth);
+        if delay.is_zero() {
+            self.snapshot_exists(snapshot);
+        } else {
+            let exists = now + delay;
+            self.runtime
+                .step(exists, RolloutTimer::Snapshot(snapshot), plane);
+        }
+    }
+
+    /// Handles a new snapshot, unless a later one exists.
+    fn snapshot_exists(&mut self, snapshot: Revision) {
+        if self.view.latest_snapshot < Some(snapshot) {
+            self.view.latest_snapshot = Some(snapshot);
+            self.runtime.add(());
         }
     }
 
@@ -196,11 +245,7 @@ impl<'r> RollingController<'r> {
     fn step(&mut self, step: RolloutTimer, now: SimTime, plane: &mut Plane<'_>) {
         match step {
             RolloutTimer::Wake => self.runtime.add(()),
-            RolloutTimer::Snapshot => {
-                self.snapshot_delay = None;
-                self.view.latest_snapshot = Some(NEW);
-                self.runtime.add(());
-            }
+            RolloutTimer::Snapshot(snapshot) => self.snapshot_exists(snapshot),
             RolloutTimer::GroupEnds => self.group_ends(now, plane),
             RolloutTimer::SpecWritten(action) => self.spec_written(action, now, plane),
         }
@@ -222,13 +267,12 @@ impl Controller for RollingController<'_> {
                 self.runtime.release(());
                 if let Some(delay) = self.snapshot_delay {
                     self.runtime
-                        .step(now + delay, RolloutTimer::Snapshot, plane);
+                        .step(now + delay, RolloutTimer::Snapshot(NEW), plane);
                 }
             }
             ControllerInput::Report(report) => self.generator.report(report),
             ControllerInput::Person(Change::Release(revision)) => {
-                self.view.latest_snapshot = Some(*revision);
-                self.runtime.add(());
+                self.release(*revision, now, plane);
             }
             ControllerInput::Person(Change::Selected(target, is_selected)) => {
                 self.select(*target, *is_selected, plane);
@@ -251,7 +295,7 @@ impl Controller for RollingController<'_> {
 
     /// A cluster that the placement no longer picks is done when its binding no longer exists.
     fn is_done(&self, target: TargetId) -> bool {
-        members::is_done(&self.view.bindings, target).unwrap_or(true)
+        members::is_done(&self.view.bindings, target, self.wanted).unwrap_or(true)
     }
 
     /// The workloads' availability can be tracked, so nothing becomes ready merely because time passes.

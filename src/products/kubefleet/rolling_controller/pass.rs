@@ -147,7 +147,8 @@ impl RollingController<'_> {
         if let Some(at) = self.limiter.requeue((), now, asked) {
             self.runtime.add_at((), at, plane);
         }
-        let completes = pass.completes && !pass.has_failed && self.snapshot_delay.is_none();
+        let is_latest = self.view.latest_snapshot == Some(self.wanted);
+        let completes = pass.completes && !pass.has_failed && is_latest;
         self.runtime.end_pass((), now, 0, completes, plane);
     }
 
@@ -214,7 +215,7 @@ impl RollingController<'_> {
             let cluster = action.target().index();
             match *action {
                 RollingAction::Deploy(target, revision) => {
-                    plane.promote(target, revision);
+                    plane.promote(target, self.generator.manifests_of(revision));
                 }
                 RollingAction::Delete(_) => _ = pass.deleted.insert(cluster),
             }

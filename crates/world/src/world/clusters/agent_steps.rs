@@ -341,11 +341,17 @@ impl AppDeployment {
         }
     }
 
-    /// Called when a new revision is applied: an agent that polls begins a new series of polls, and has seen nothing
-    /// available yet.
+    /// Called when a revision is applied. An agent that polls begins a new series of polls, and has seen nothing
+    /// available yet. For an agent that watches, an apply is an event even if it changes nothing: it has reported that
+    /// the deployment is not ready, and reports again (`controllers/fleet/agent.go`).
     fn look_anew(&mut self, context: &mut DeploymentContext<'_>) {
-        if !matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
-            return;
+        match context.agent.readiness {
+            ReadinessSpec::Looks(_) => {}
+            ReadinessSpec::Debounce(_) => {
+                self.agent.seen = 0;
+                return;
+            }
+            ReadinessSpec::Delay(_) => return,
         }
         if let Some(look) = self.agent.readiness_due.take() {
             context.queue.cancel(look);

@@ -138,20 +138,18 @@ impl AppDeployment {
 }
 
 impl World<'_> {
-    /// Returns the failure of the next apply of the wanted revision of a target. `None`: the apply will succeed.
-    pub fn next_failure(&self, id: TargetId) -> Option<ApplyFailure> {
-        Some(self.next_fault_of(id)?.kind)
+    /// Returns the failure of the next apply of a revision of a target. `None`: the apply will succeed.
+    pub fn next_failure(&self, id: TargetId, revision: Revision) -> Option<ApplyFailure> {
+        let deployment = &self.deployments[id.index()];
+        Some(deployment.next_fault(self.spec, revision)?.kind)
     }
 
     /// Returns whether every apply of the wanted revision of a target fails, however often the agent tries.
     pub fn always_fails(&self, id: TargetId) -> bool {
-        self.next_fault_of(id)
-            .is_some_and(|fault| fault.attempts.is_none())
-    }
-
-    fn next_fault_of(&self, id: TargetId) -> Option<&ApplyFaultSpec> {
         let deployment = &self.deployments[id.index()];
-        deployment.next_fault(self.spec, deployment.goal)
+        deployment
+            .next_fault(self.spec, deployment.goal)
+            .is_some_and(|fault| fault.attempts.is_none())
     }
 
     /// Aborts an apply that would fail, on behalf of the management cluster. The agent does not report the abort.
@@ -190,6 +188,7 @@ impl World<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::clusters::agent_spec::DebounceSpec;
     use crate::world::clusters::apply_rules::ApplyRules;
     use crate::world::event::Report;
     use crate::world::ids::{NEW, NOTHING, OLD};
@@ -400,6 +399,32 @@ mod tests {
         assert_eq!(reports[0].1.failure, Some(ApplyFailure::Rejected));
         let last = last_report(&played);
         assert_eq!((last.applied, last.ready, last.failure), (OLD, true, None));
+    }
+
+    #[test]
+    fn a_watching_agent_reports_readiness_after_an_apply_that_changes_nothing() {
+        let agent = AgentSpec {
+            readiness: ReadinessSpec::Debounce(DebounceSpec::FLEET),
+            ..AGENT
+        };
+        let mut world = world(ReleaseKind::Update, 1);
+        world.faults.apply = vec![fault(ApplyFailure::Rejected, None)];
+        let back: Intervention = |world, queue| world.instruct(TargetId(0), OLD, queue);
+        let played = play_agent_with(&world, agent, &[(100.0, back)]);
+        let reports = reports(&played);
+        let [.., (applied_at, applied), (ready_at, ready)] = reports[..] else {
+            panic!("two reports after the return: {reports:?}");
+        };
+        assert_eq!((applied.applied, applied.ready), (OLD, false));
+        assert_eq!(
+            (ready.applied, ready.ready, ready.failure),
+            (OLD, true, None)
+        );
+        assert_eq!(
+            ready_at - applied_at,
+            5_000,
+            "as long as after any other apply"
+        );
     }
 
     #[test]
