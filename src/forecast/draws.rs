@@ -98,6 +98,8 @@ pub(super) struct DrawEnd {
     pub(super) egress_peak: f64,
     /// Bytes that the registry sends after the present.
     pub(super) egress_bytes: f64,
+    /// Whether a later release supersedes the observed one.
+    pub(super) is_superseded: bool,
     /// The rule that blocked the rollout, if it stalled.
     pub(super) hold: Option<ForecastHold>,
 }
@@ -465,6 +467,7 @@ fn end(run: &Continuation, seen: &RolloutSoFar) -> DrawEnd {
         stages: Vec::new(),
         egress_peak: 0.0,
         egress_bytes: 0.0,
+        is_superseded: record.releases.len() > 1,
         hold: None,
     };
     for instructed in &run.instructed {

@@ -152,6 +152,7 @@ impl<'s> Forecaster<'s> {
             let help = "keep the application whose state you have";
             return Err(vec![problem.with_help(help.to_owned())]);
         }
+        expect_one_release(varied, scenario, since(times.released, times.now))?;
         expect_unpaused(&shown, scenario, first)?;
         let names = cluster_names(scenario);
         let places = TargetPlaces::of(&shown, &names)
@@ -306,6 +307,7 @@ impl<'s> Forecaster<'s> {
             bytes.push(draw.end.egress_bytes);
         }
         let done = &learnt.done_s;
+        let superseded = draws.iter().filter(|draw| draw.end.is_superseded).count();
         let unfinished = done.iter().filter(|done| done.is_infinite()).count();
         let others: Vec<f64> = learnt.without_stuck.iter().map(|end| end.done_s).collect();
         Ok(ForecastRecord {
@@ -316,6 +318,7 @@ impl<'s> Forecaster<'s> {
             done: self.span(done),
             done_without_stuck: (!others.is_empty()).then(|| self.span(&others)),
             unfinished: unfinished as f64 / done.len() as f64,
+            superseded: superseded as f64 / draws.len() as f64,
             next: self.next(draws),
             slow: self.slow(draws),
             hold: self.hold(draws),
@@ -352,6 +355,7 @@ impl<'s> Forecaster<'s> {
             done: self.moment(self.ended_s()),
             done_without_stuck: None,
             unfinished: 0.0,
+            superseded: 0.0,
             next: None,
             slow: Vec::new(),
             failed: self.names_of(SeenState::Failed),
@@ -570,6 +574,30 @@ impl<'d> HeldDraws<'d> {
             as_shown: None,
         }
     }
+}
+
+/// Rejects an experiment with a later release before the export was made, at `now`: nothing shows which targets it has
+/// reached.
+fn expect_one_release(
+    varied: &VariedExperiment,
+    scenario: &Scenario,
+    now: SimTime,
+) -> OrProblems<()> {
+    let later = &scenario.applications[0].later;
+    let Some(first) = later
+        .first()
+        .filter(|first| SimTime::ZERO + first.after <= now)
+    else {
+        return Ok(());
+    };
+    let message = format!(
+        "a forecast follows one release, but another one supersedes it after {}, before the export",
+        first.after
+    );
+    let problem = varied.problem_at(&Path::of("releases"), message);
+    let help =
+        "write the release that is rolled out now as `release`, and later ones in `releases`";
+    Err(vec![problem.with_help(help.to_owned())])
 }
 
 /// Rejects targets that the product has paused and the experiment has not.

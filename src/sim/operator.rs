@@ -4,6 +4,8 @@
 //! states, contains how long they take to notice, to decide and to act. A rule acts once for each release. An act that
 //! was meant for a release that another has superseded meanwhile is left out.
 //!
+//! In a forecast, people notice signs from the observation on: in the observed past, they had not acted.
+//!
 //! A rollback publishes the content before the wanted one, and a repair the rule's own. Both resume a rollout that an
 //! earlier rule has paused.
 
@@ -114,6 +116,9 @@ impl Sim<'_> {
 
     /// Lets people notice the signs that an event has shown.
     pub(super) fn people_look(&mut self, queue: &mut Queue) {
+        if self.is_in_observed_past(queue.now()) {
+            return;
+        }
         for number in 0..self.operator.watches.len() {
             let watch = self.operator.watches[number];
             let application = watch.application;
@@ -137,6 +142,20 @@ impl Sim<'_> {
         }
     }
 
+    /// Returns whether a run still follows an observed rollout, in which people had not acted until the observation.
+    fn is_in_observed_past(&self, now: SimTime) -> bool {
+        let past = self.past.as_ref();
+        past.is_some_and(|past| past.is_before_observation(now))
+    }
+
+    /// Returns a time, or that of the observation if it is later and the run follows an observed rollout.
+    fn observed_from(&self, at: SimTime) -> SimTime {
+        match &self.past {
+            Some(past) => past.observed_from(at),
+            None => at,
+        }
+    }
+
     /// Lets people look whether a rollout is stalled. They look again when it could be at the earliest.
     pub(super) fn look_whether_stalled(&mut self, number: u32, queue: &mut Queue) {
         let watch = self.operator.watches[number as usize];
@@ -149,12 +168,13 @@ impl Sim<'_> {
         }
         let begun = rollout.releases.latest();
         let progressed = rollout.progress.last_done().max(begun).unwrap_or_default();
-        if queue.now() >= progressed + longest {
+        let due = self.observed_from(progressed + longest);
+        if queue.now() >= due {
             self.notice(number as usize, queue);
             return;
         }
         queue.schedule(
-            progressed + longest,
+            due,
             Event::Driver(watch.application, DriverEvent::OperatorLooks(number)),
         );
     }

@@ -224,6 +224,16 @@ impl Sim<'_> {
 }
 
 impl Past<'_> {
+    /// Returns a time, or that of the observation if it is later.
+    pub(super) fn observed_from(&self, at: SimTime) -> SimTime {
+        at.max(self.seen.now)
+    }
+
+    /// Returns whether a time is before the observation, when nothing shows what people noticed.
+    pub(super) fn is_before_observation(&self, now: SimTime) -> bool {
+        now < self.seen.now
+    }
+
     /// Handles an event that is about to happen. The hold at the present is determined at the first later event,
     /// because exports have times in whole seconds and the controller sees changes slightly later.
     pub(super) fn reaches(&mut self, now: SimTime, controller: &dyn Controller) {

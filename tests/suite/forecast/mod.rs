@@ -6,6 +6,7 @@ mod evidence;
 mod exporter;
 mod facts;
 mod order;
+mod people;
 mod refusals;
 mod rejected;
 mod watched;

@@ -23,6 +23,7 @@ const MOST_MESSAGES: usize = 5;
 #[must_use]
 pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
     let mut lines = vec![done(forecast)];
+    lines.extend(superseded(forecast));
     lines.extend(without_stuck(forecast));
     lines.push(seen(forecast));
     lines.extend(difference(forecast));
@@ -53,7 +54,17 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
         .collect()
 }
 
-/// The next stage or target.
+/// How often a later release supersedes the observed one.
+fn superseded(forecast: &ForecastRecord) -> Option<String> {
+    let share = forecast.superseded;
+    (share > 0.0).then(|| {
+        format!(
+            "In {} of the draws a later release supersedes this one; the time is then the end of that release.",
+            percent(share)
+        )
+    })
+}
+
 /// The rule that holds waiting targets.
 fn held(hold: &ForecastHold) -> String {
     if hold.explanation.is_empty() {
@@ -63,6 +74,7 @@ fn held(hold: &ForecastHold) -> String {
     }
 }
 
+/// The next stage or target.
 fn next(forecast: &ForecastRecord) -> Option<String> {
     let next = forecast.next.as_ref()?;
     let what = if next.stage.is_empty() {

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::data::Results;
 use crate::results::{
     ApplicationBin, ApplicationRow, ApplicationSeries, ApplicationTimeline, ClusterRow, PassRow,
-    Provenance, Publication, RegistryRow, RunKey, RunOutcome, RunRecord, RunRow, SeriesRow,
-    Setting, Tables, TimelineRow, VariantInfo, VariantRecord,
+    Provenance, Publication, RegistryRow, ReleaseRow, RunKey, RunOutcome, RunRecord, RunRow,
+    SeriesRow, Setting, Tables, TimelineRow, VariantInfo, VariantRecord,
 };
 
 /// A synthetic variant.
@@ -268,6 +268,39 @@ impl Lcg {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// Gives every run of results a rollback by people, 20 minutes after a failure that they notice after 10.
+pub(super) fn with_rollbacks(results: &mut Results) {
+    let tables = &mut results.tables;
+    for run in &tables.runs {
+        let first = ReleaseRow {
+            release: 1,
+            content: "1".to_owned(),
+            cause: "releases".to_owned(),
+            published_s: Some(0.0),
+            superseded_s: Some(1800.0),
+            targets_done: 20,
+            egress_bytes: 3_000_000_000,
+            exposed_target_hours: 12.5,
+            ..ReleaseRow::default()
+        };
+        let back = ReleaseRow {
+            release: 2,
+            content: "installed".to_owned(),
+            cause: "failed > 5".to_owned(),
+            noticed_s: Some(600.0),
+            published_s: Some(1800.0),
+            superseded_s: None,
+            completion_s: Some(90.0),
+            targets_done: 200,
+            egress_bytes: 1_000_000_000,
+            exposed_target_hours: 0.5,
+            ..ReleaseRow::default()
+        };
+        tables.releases.push((key_of(run), first));
+        tables.releases.push((key_of(run), back));
     }
 }
 

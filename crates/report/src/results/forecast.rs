@@ -34,6 +34,9 @@ pub struct ForecastRecord {
     pub done_without_stuck: Option<ForecastSpan>,
     /// The share of draws in which a target that has not failed is not ready before the horizon.
     pub unfinished: f64,
+    /// The share of draws in which a later release supersedes the observed one. `done` is then the end of the last
+    /// release.
+    pub superseded: f64,
     /// The stage or target that is next.
     pub next: Option<ForecastNext>,
     /// The targets that take longest, the longest first.

@@ -165,3 +165,42 @@ const fn egress(run: &ReleasesOfRun<'_>) -> f64 {
 const fn exposed_hours(run: &ReleasesOfRun<'_>) -> f64 {
     run.exposed_hours
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::synthetic::{six_settings, with_rollbacks};
+    use crate::report::tests::readable_quietly;
+
+    #[test]
+    fn the_way_back_of_most_runs_is_told_with_its_cost() {
+        let mut results = readable_quietly(&six_settings());
+        assert_eq!(line(&results.variants()[0]), None);
+        with_rollbacks(&mut results);
+        let variants = results.variants();
+        let target = target_of([variants[0].info]);
+        let expected = format!(
+            "people roll back (`failed > 5`), 30.0 min after the first release; all {target}s are ready on it 90.0 s \
+             later; from then on the registry sends 1 GB; {target}s have the defective revision for 13 hours in total"
+        );
+        assert_eq!(line(&variants[0]), Some(expected));
+        assert!(ends_on_another(&variants[0]));
+    }
+
+    #[test]
+    fn runs_without_a_second_release_are_counted() {
+        let mut results = readable_quietly(&six_settings());
+        with_rollbacks(&mut results);
+        let first = results.tables.runs[0].clone();
+        results.tables.releases.retain(|(key, row)| {
+            key.variant != first.variant || key.replicate != 0 || row.release == 1
+        });
+        let variants = results.variants();
+        let all = variants[0].runs.len();
+        let told = line(&variants[0]).expect("most runs go back");
+        assert!(
+            told.starts_with(&format!("in {} of {all} runs people roll back", all - 1)),
+            "{told}"
+        );
+    }
+}

@@ -10,6 +10,7 @@ mod applications;
 mod explored;
 mod fleet;
 mod markup;
+mod releases;
 mod series;
 mod statuses;
 mod table;
@@ -191,6 +192,8 @@ pub(super) fn page(results: &Results, charts: &PageCharts) -> String {
                 &applications::section(results, &charts.applications),
             ),
             ("applications_link", applications::link(results)),
+            ("releases", &releases::section(results)),
+            ("releases_link", releases::link(results)),
             ("statuses", &statuses::section(results)),
             ("statuses_link", statuses::link(results)),
             ("provenance", &about::provenance(provenance, &variants)),
