@@ -24,7 +24,7 @@ pub(super) struct Control {
 }
 
 /// The groups of controls, with the path prefixes of their settings. The first match applies.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Strategy", &["strategies."]),
     (
         "Registry and links",
@@ -42,12 +42,13 @@ const GROUPS: [(&str, &[&str]); 5] = [
         &[
             "startsAt",
             "release.",
+            "releases[",
             "applications.",
             "horizon",
-            "changes",
         ],
     ),
     ("Faults", &["faults"]),
+    ("People", &["operator[", "changes"]),
     ("Limits", &["assert"]),
 ];
 
