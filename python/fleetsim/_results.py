@@ -182,6 +182,16 @@ class Results(_Written):
         return self.table("registries")
 
     @property
+    def applications(self) -> Table:
+        """Every application of every run, if the experiment has several."""
+        return self.table("applications")
+
+    @property
+    def releases(self) -> Table:
+        """Every release of every run, if the experiment has later releases or an operator."""
+        return self.table("releases")
+
+    @property
     def passes(self) -> Table:
         """The passes of the scheduler in every variant's displayed run."""
         return self.table("passes")

@@ -177,8 +177,8 @@ impl Sim<'_> {
 /// Returns the name of a content in results.
 fn content_name(revision: Revision) -> String {
     match later_release(revision) {
-        Some(release) => (release + 2).to_string(),
+        Some(release) => format!("release {}", release + 2),
         None if revision == OLD => "installed".to_owned(),
-        None => "1".to_owned(),
+        None => "release 1".to_owned(),
     }
 }

@@ -114,7 +114,7 @@ fn how(last: &ReleaseRow) -> String {
     let is_back = last.content == INSTALLED;
     match last.cause.as_str() {
         "releases" | "changes" if is_back => "the installed revision is released again".to_owned(),
-        "releases" | "changes" => format!("release {} supersedes the one before", last.content),
+        "releases" | "changes" => format!("{} supersedes the one before", last.content),
         sign => {
             let sign = quoted([sign]).concat();
             let act = if is_back {
