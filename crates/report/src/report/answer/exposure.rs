@@ -12,7 +12,7 @@ use super::load::LoadContext;
 use super::sentence::{completion, may_be_too, quoted, some_of};
 use super::{applications, left, limit_lines, load, releases};
 use crate::report::axis::span;
-use crate::report::data::VariantResults;
+use crate::report::data::{VariantResults, target_of};
 use crate::report::format::count;
 use crate::report::limits::AssertedLimit;
 use crate::results::{Measure, RunRow, contenders};
@@ -75,29 +75,30 @@ fn verdict(
     let names = names(fewest);
     let expose = expose(fewest);
     let number = clusters(fewest);
+    let targets = targets_word(exposed);
     if exposed.len() == 1 {
-        return format!("{names} {expose} clusters to the defective revision: {number}.");
+        return format!("{names} {expose} {targets} to the defective revision: {number}.");
     }
     if fewest.len() == exposed.len() {
         let all = if fewest.len() == 2 { "Both" } else { "All" };
         return format!(
-            "{all} variants expose the same median number of clusters to the defective revision: {number}."
+            "{all} variants expose the same median number of {targets} to the defective revision: {number}."
         );
     }
     if drawn.draws == 0 {
         return format!(
-            "{names} {expose} the fewest clusters to the defective revision: {number}."
+            "{names} {expose} the fewest {targets} to the defective revision: {number}."
         );
     }
     let DrawsHolding { holding, draws } = drawn;
     if drawn.is_minority() {
         format!(
-            "No variant exposes the fewest clusters in most draws of the constants: {names} {expose} {number}, the \
+            "No variant exposes the fewest {targets} in most draws of the constants: {names} {expose} {number}, the \
              fewest in {holding} of {draws} draws."
         )
     } else {
         format!(
-            "{names} {expose} the fewest clusters to the defective revision: {number}; the fewest in {holding} of \
+            "{names} {expose} the fewest {targets} to the defective revision: {number}; the fewest in {holding} of \
              {draws} draws."
         )
     }
@@ -151,21 +152,22 @@ pub(super) fn sentences<'v>(
     let most = most.unwrap_or(least);
     let fewest = with_median(&exposed, least.median);
     let worst = with_median(&exposed, most.median);
+    let targets = targets_word(&exposed);
     if exposed.len() == 1 {
         sentences.push(format!(
-            "`{}` exposes clusters to the defective revision: {}.",
+            "`{}` exposes {targets} to the defective revision: {}.",
             least.label,
             clusters(&fewest)
         ));
     } else if fewest.len() == exposed.len() {
         let all = if fewest.len() == 2 { "Both" } else { "All" };
         sentences.push(format!(
-            "{all} variants expose the same median number of clusters to the defective revision: {}.",
+            "{all} variants expose the same median number of {targets} to the defective revision: {}.",
             clusters(&fewest)
         ));
     } else {
         sentences.push(format!(
-            "{} {} the fewest clusters to the defective revision: {}. {} {} the most: {}.",
+            "{} {} the fewest {targets} to the defective revision: {}. {} {} the most: {}.",
             names(&fewest),
             expose(&fewest),
             clusters(&fewest),
@@ -198,6 +200,12 @@ fn with_median<'e, 'v, 'r>(
         .iter()
         .filter(|other| other.median.total_cmp(&median).is_eq())
         .collect()
+}
+
+/// The word for the targets of these variants.
+fn targets_word(exposed: &[Exposed<'_, '_>]) -> String {
+    let infos = exposed.iter().map(|one| one.variant.info);
+    format!("{}s", target_of(infos))
 }
 
 /// The verb `expose` in the form that fits the number of these variants.

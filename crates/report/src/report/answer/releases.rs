@@ -1,9 +1,9 @@
 //! The line `ends`: on which release the runs of a variant end, how they got there, and what the way there cost.
 //!
-//! It speaks of one application. A run ends on its last release. The way of most runs is told: those that end on the
-//! same content for the same reason. Numbers are medians over these runs.
+//! A run ends on the last release of each application. The way of most runs is told: those that end on the same content
+//! for the same reason. Numbers are medians over these runs.
 //!
-//! Left out: several applications, whose releases are in `releases.csv`.
+//! Left out: applications after the first two with several releases, and ways of fewer runs, which `releases.csv` has.
 
 use super::sentence::quoted;
 use crate::report::data::{VariantResults, target_of};
@@ -22,30 +22,54 @@ struct ReleasesOfRun<'r> {
     exposed_hours: f64,
 }
 
-/// The line for a variant. `None`: no run has a second release, or there are several applications.
+/// Maximum number of applications that the line names.
+const MOST_NAMED: usize = 2;
+
+/// The line for a variant. `None`: no run has a second release.
 pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
-    if !variant.applications.is_empty() {
-        return None;
+    let mut parts = Vec::new();
+    let mut more = 0;
+    for application in applications_of(variant) {
+        let all = releases_of_runs(variant, application);
+        let Some(text) = way_of(variant, &most_alike(&all)) else {
+            continue;
+        };
+        if parts.len() == MOST_NAMED {
+            more += 1;
+        } else if application.is_empty() {
+            parts.push(text);
+        } else {
+            parts.push(format!("{application}: {text}"));
+        }
     }
-    let all = releases_of_runs(variant);
-    let told = most_alike(&all);
+    if more > 0 {
+        parts.push(format!("{more} more in releases.csv"));
+    }
+    (!parts.is_empty()).then(|| parts.join(". "))
+}
+
+/// The way of these runs to their last release. `None`: there are none.
+fn way_of(variant: &VariantResults<'_>, told: &[&ReleasesOfRun<'_>]) -> Option<String> {
     let ReleasesOfRun { last, .. } = told.first()?;
     let mut text = how(last);
     if told.len() < variant.runs.len() {
         text = format!("in {} of {} runs {text}", told.len(), variant.runs.len());
     }
-    let times = values(&told, published_after);
+    let times = values(told, published_after);
     text.push_str(&format!(
         ", {} after the first release",
         time(stats::median(&times)?)
     ));
-    text.push_str(&reached(variant, &told)?);
-    let moved = values(&told, egress);
-    text.push_str(&format!(
-        "; from then on the registry sends {}",
-        in_unit(stats::median(&moved)?, "bytes")
-    ));
-    let exposed = values(&told, exposed_hours);
+    text.push_str(&reached(variant, told)?);
+    // The registry sends for all applications together.
+    if variant.applications.is_empty() {
+        let moved = values(told, egress);
+        text.push_str(&format!(
+            "; from then on the registry sends {}",
+            in_unit(stats::median(&moved)?, "bytes")
+        ));
+    }
+    let exposed = values(told, exposed_hours);
     let exposed = stats::median(&exposed)?;
     if exposed > 0.0 {
         text.push_str(&format!(
@@ -57,20 +81,37 @@ pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
     Some(text)
 }
 
-/// Returns whether most runs of a variant end on another release than the first.
+/// Returns whether most runs of a variant end on another release of an application than its first.
 pub(super) fn ends_on_another(variant: &VariantResults<'_>) -> bool {
-    let all = releases_of_runs(variant);
-    let changed = all.iter().filter(|run| run.last.release > 1).count();
+    let mut changed = 0;
+    for run in &variant.runs {
+        let mut releases = variant.releases.iter();
+        let has_second =
+            releases.any(|(replicate, row)| *replicate == run.replicate && row.release > 1);
+        changed += usize::from(has_second);
+    }
     2 * changed > variant.runs.len()
 }
 
-fn releases_of_runs<'r>(variant: &VariantResults<'r>) -> Vec<ReleasesOfRun<'r>> {
+/// The names of the applications with releases, in the order of the experiment. One empty name: there is one
+/// application.
+fn applications_of<'r>(variant: &VariantResults<'r>) -> Vec<&'r str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (_, row) in &variant.releases {
+        if !names.contains(&row.application.as_str()) {
+            names.push(&row.application);
+        }
+    }
+    names
+}
+
+fn releases_of_runs<'r>(variant: &VariantResults<'r>, application: &str) -> Vec<ReleasesOfRun<'r>> {
     let mut of_runs = Vec::new();
     for run in &variant.runs {
         let mut rows = Vec::new();
         let mut exposed_hours = 0.0;
         for (replicate, row) in &variant.releases {
-            if *replicate == run.replicate {
+            if *replicate == run.replicate && row.application == application {
                 rows.push(*row);
                 exposed_hours += row.exposed_target_hours;
             }
