@@ -23,7 +23,8 @@ pub(super) fn of_variants(
     let simulation = Simulation::begin(threads)?;
     let mut rows = Vec::new();
     for variant in &experiment.variants {
-        if !labels.contains(&variant.label) {
+        // A trial without a limit changes when people notice a failure, so it says nothing about the limit.
+        if !labels.contains(&variant.label) || variant.scenario.has_later_releases() {
             continue;
         }
         let own = runs.iter().filter(|run| run.variant == variant.label);

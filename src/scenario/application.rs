@@ -130,6 +130,16 @@ impl Scenario {
         self.fleet_of(&self.applications[0])
     }
 
+    /// Returns whether an application may have another release after its first.
+    #[must_use]
+    pub fn has_later_releases(&self) -> bool {
+        let mut has_later = !self.operator.is_empty();
+        for application in &self.applications {
+            has_later |= !application.later.is_empty();
+        }
+        has_later
+    }
+
     /// Returns whether there are several applications.
     #[must_use]
     pub const fn has_several_applications(&self) -> bool {

@@ -133,7 +133,7 @@ impl Sim<'_> {
             application: self.scenario.applications[at].name.clone(),
             targets: progress.targets(),
             targets_done: progress.done(),
-            left_behind: progress.targets() - progress.done(),
+            left_behind: rollout.left_behind(),
             reachable_targets: reach.reachable(),
             release_s: rollout.released.map(SimTime::as_secs_f64),
             completion_s: progress.reached(1.0).and_then(since_release),

@@ -1,8 +1,9 @@
 //! What people do when a rollout goes wrong: they notice a sign, and act some time later.
 //!
 //! A sign is looked at after every event, so people notice it at once; the time until their act, which an experiment
-//! states, contains how long they take to notice, to decide and to act. A rule acts once for each release. An act that
-//! was meant for a release that another has superseded meanwhile is left out.
+//! states, contains how long they take to notice, to decide and to act. A rule acts at most once for each release, and
+//! not if its act would change nothing. An act that was meant for a release that another has superseded meanwhile is
+//! left out.
 //!
 //! In a forecast, people notice signs from the observation on: in the observed past, they had not acted.
 //!
@@ -25,18 +26,21 @@ struct Watch<'s> {
     /// The index of the rule.
     number: usize,
     application: ApplicationId,
-    /// What people have noticed for the latest release.
-    noticed: Option<NoticedSign>,
+    /// Whether people have noticed the sign for the latest release.
+    is_noticed: bool,
 }
 
-/// A sign that people have noticed.
+/// An act that people have decided on.
 #[derive(Clone, Copy, Debug)]
-struct NoticedSign {
-    at: SimTime,
-    /// The revision that was wanted then.
-    wanted: Revision,
+struct PlannedAct {
+    /// The index of the watch.
+    watch: usize,
+    /// The time at which people noticed the sign.
+    noticed: SimTime,
+    /// The number of releases of the application at that time. The act is left out if there is another since.
+    release: usize,
     /// Whether the act is still to come.
-    is_act_ahead: bool,
+    is_ahead: bool,
 }
 
 /// The people who watch the rollouts of a run.
@@ -46,8 +50,8 @@ pub(super) struct Operator<'s> {
     streams: Streams,
     /// Whether an earlier act has paused each application.
     is_paused: Vec<bool>,
-    /// Number of acts so far; each has its own random time.
-    acts: u64,
+    /// All acts so far, in the order in which people decided on them.
+    planned: Vec<PlannedAct>,
 }
 
 impl<'s> Operator<'s> {
@@ -60,7 +64,7 @@ impl<'s> Operator<'s> {
                         rule,
                         number,
                         application: ApplicationId(application as u16),
-                        noticed: None,
+                        is_noticed: false,
                     });
                 }
             }
@@ -69,31 +73,26 @@ impl<'s> Operator<'s> {
             watches,
             streams,
             is_paused: vec![false; scenario.applications.len()],
-            acts: 0,
+            planned: Vec::new(),
         }
     }
 
     /// Returns whether an act is still to come.
     pub(super) fn is_about_to_act(&self) -> bool {
-        let mut is_ahead = false;
-        for watch in &self.watches {
-            is_ahead |= watch.noticed.is_some_and(|noticed| noticed.is_act_ahead);
-        }
-        is_ahead
+        self.planned.iter().any(|act| act.is_ahead)
     }
 
     /// Returns whether a rule may still act on an application.
     fn may_act_on(&self, application: ApplicationId) -> bool {
         let mut watches = self.watches.iter();
-        watches.any(|watch| watch.application == application && watch.noticed.is_none())
+        watches.any(|watch| watch.application == application && !watch.is_noticed)
     }
 
     /// Forgets what was noticed about an application, whose release is superseded.
     fn watch_anew(&mut self, application: ApplicationId) {
         for watch in &mut self.watches {
-            let is_ahead = watch.noticed.is_some_and(|noticed| noticed.is_act_ahead);
-            if watch.application == application && !is_ahead {
-                watch.noticed = None;
+            if watch.application == application {
+                watch.is_noticed = false;
             }
         }
     }
@@ -123,7 +122,7 @@ impl Sim<'_> {
             let watch = self.operator.watches[number];
             let application = watch.application;
             let rollout = &self.rollouts[application.index()];
-            if watch.noticed.is_some() || rollout.releases.latest().is_none() {
+            if watch.is_noticed || rollout.releases.latest().is_none() {
                 continue;
             }
             let targets = rollout.progress.targets();
@@ -163,7 +162,7 @@ impl Sim<'_> {
         let OperatorSign::Stalled(longest) = watch.rule.sign else {
             return;
         };
-        if watch.noticed.is_some() || rollout.progress.is_complete() {
+        if watch.is_noticed || rollout.progress.is_complete() {
             return;
         }
         let begun = rollout.releases.latest();
@@ -179,52 +178,57 @@ impl Sim<'_> {
         );
     }
 
-    /// Lets people notice the sign of a watch. They act some time later.
+    /// Lets people notice the sign of a watch. They act some time later, if their act changes anything.
     fn notice(&mut self, number: usize, queue: &mut Queue) {
         let watch = self.operator.watches[number];
         let application = watch.application;
         let rollout = &self.rollouts[application.index()];
+        self.operator.watches[number].is_noticed = true;
+        if !self.changes_anything(watch) {
+            return;
+        }
         let name = &self.scenario.applications[application.index()].name;
         let key = EntityKey::of(name).part(watch.number as u64);
+        let nth = self.operator.planned.len() as u64;
         let streams = &self.operator.streams;
-        let takes = watch
-            .rule
-            .within
-            .draw(streams, key, "operator", self.operator.acts);
-        self.operator.watches[number].noticed = Some(NoticedSign {
-            at: queue.now(),
-            wanted: rollout.releases.wanted(),
-            is_act_ahead: true,
+        let takes = watch.rule.within.draw(streams, key, "operator", nth);
+        self.operator.planned.push(PlannedAct {
+            watch: number,
+            noticed: queue.now(),
+            release: rollout.releases.number(),
+            is_ahead: true,
         });
-        self.operator.acts += 1;
         queue.schedule_in(
             takes + rollout.control.shown_after(),
-            Event::Driver(application, DriverEvent::OperatorActs(number as u32)),
+            Event::Driver(application, DriverEvent::OperatorActs(nth as u32)),
         );
     }
 
-    /// Lets people act by a rule. The product sees the act now.
+    /// Returns whether the act of a watch would change anything now.
+    fn changes_anything(&self, watch: Watch<'_>) -> bool {
+        let application = watch.application.index();
+        let releases = &self.rollouts[application].releases;
+        match watch.rule.act {
+            OperatorAct::Pause => !self.operator.is_paused[application],
+            OperatorAct::Rollback => releases.before_wanted().is_some(),
+            OperatorAct::FixForward => watch.rule.repairs[application] != Some(releases.wanted()),
+        }
+    }
+
+    /// Lets people act as planned. The product sees the act now.
     pub(super) fn operator_acts(&mut self, number: u32, queue: &mut Queue) {
-        let watch = &mut self.operator.watches[number as usize];
-        let Watch {
-            rule,
-            application,
-            number,
-            ..
-        } = *watch;
-        let Some(noticed) = &mut watch.noticed else {
-            return;
-        };
-        noticed.is_act_ahead = false;
-        let by = Publisher::Operator(number, noticed.at);
+        let act = &mut self.operator.planned[number as usize];
+        act.is_ahead = false;
+        let act = *act;
+        let watch = self.operator.watches[act.watch];
+        let application = watch.application;
         let releases = &self.rollouts[application.index()].releases;
-        let is_superseded = noticed.wanted != releases.wanted();
-        let before = releases.before_wanted();
-        if is_superseded {
-            self.operator.watch_anew(application);
+        if releases.number() != act.release || !self.changes_anything(watch) {
             return;
         }
-        match rule.act {
+        let by = Publisher::Operator(watch.number, act.noticed);
+        let before = releases.before_wanted();
+        match watch.rule.act {
             OperatorAct::Pause => {
                 self.operator.is_paused[application.index()] = true;
                 self.show_act(application, &Change::Stop(true), queue);
@@ -235,7 +239,7 @@ impl Sim<'_> {
                 }
             }
             OperatorAct::FixForward => {
-                if let Some(repair) = rule.repairs[application.index()] {
+                if let Some(repair) = watch.rule.repairs[application.index()] {
                     self.react(application, repair, by, queue);
                 }
             }
@@ -255,7 +259,7 @@ impl Sim<'_> {
         if std::mem::take(&mut self.operator.is_paused[application.index()]) {
             self.show_act(application, &Change::Stop(false), queue);
         }
-        self.watch_release(application, queue);
+        self.watch_anew(application, queue);
     }
 
     /// Shows a product an act of people.

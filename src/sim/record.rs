@@ -140,7 +140,7 @@ impl Sim<'_> {
             bin_s,
             application_series: self.application_series(&applications),
             applications,
-            releases: self.release_rows(end.at),
+            releases: self.release_rows(),
             clusters,
             passes,
             statuses: Vec::new(),
@@ -275,7 +275,7 @@ impl Sim<'_> {
             end_s: end.at.as_secs_f64(),
             targets: self.progress.targets(),
             targets_done: self.progress.done(),
-            left_behind: self.progress.targets() - self.progress.done(),
+            left_behind: self.left_behind(),
             reachable_targets: milestones.reach.reachable(),
             paused_targets: milestones.reach.count(Obstacle::Paused),
             agentless_targets: milestones.reach.count(Obstacle::NoAgent),
@@ -332,13 +332,20 @@ impl Sim<'_> {
                 .then(|| failed_pulls(PullError::NoSpace)),
             removed_images: self.has_disk_size().then_some(totals.removed_images),
             disk_pressures: self.has_disk_size().then_some(totals.disk_pressures),
-            releases: self.has_later_releases().then(|| self.releases()),
-            reactions: self.has_later_releases().then(|| self.reactions()),
+            releases: self.scenario.has_later_releases().then(|| self.releases()),
+            reactions: self.scenario.has_later_releases().then(|| self.reactions()),
             exposed_target_hours: self
+                .scenario
                 .has_later_releases()
-                .then(|| self.exposed_target_hours(end.at)),
+                .then(|| self.exposed_target_hours()),
             cost: ended.cost,
         }
+    }
+
+    /// Returns the number of targets that are not ready on a released revision: those that are not done, and all of an
+    /// application that goes back to the installed revision.
+    fn left_behind(&self) -> u64 {
+        self.rollouts.iter().map(RunningRollout::left_behind).sum()
     }
 
     /// Returns the number of targets that were instructed to run a defective revision.

@@ -79,6 +79,11 @@ impl ReleaseLog {
         self.ahead > 0
     }
 
+    /// Returns the number of releases so far.
+    pub(super) const fn number(&self) -> usize {
+        self.published.len()
+    }
+
     /// Returns the time of the latest release. `None`: there was none.
     pub(super) fn latest(&self) -> Option<SimTime> {
         Some(self.published.last()?.at)

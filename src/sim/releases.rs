@@ -4,6 +4,9 @@
 //! done when it is ready on that revision, and the measures of the run are those of the latest release. What earlier
 //! releases reached is in `releases.csv`.
 //!
+//! A target that is exposed at the end of a run stays so until the horizon, because nothing is left that could change
+//! it, or the rollout is complete and nobody reacts.
+//!
 //! Left out: the pulls of a release that are still in progress when another supersedes it count for the time in which
 //! they send, whichever revision they bring.
 
@@ -80,24 +83,15 @@ impl Sim<'_> {
         }
     }
 
-    /// Returns whether the experiment may have several releases of an application.
-    pub(super) fn has_later_releases(&self) -> bool {
-        let mut has_later = !self.scenario.operator.is_empty();
-        for application in &self.scenario.applications {
-            has_later |= !application.later.is_empty();
-        }
-        has_later
-    }
-
-    /// Returns the releases of all applications. Empty if each has one. `end`: the end of the run.
-    pub(super) fn release_rows(&self, end: SimTime) -> Vec<ReleaseRow> {
+    /// Returns the releases of all applications. Empty if each has one.
+    pub(super) fn release_rows(&self) -> Vec<ReleaseRow> {
         let mut rows = Vec::new();
-        if !self.has_later_releases() {
+        if !self.scenario.has_later_releases() {
             return rows;
         }
         for (number, rollout) in (0..).zip(&self.rollouts) {
             for at in 0..rollout.releases.published.len() {
-                rows.push(self.release_row(ApplicationId(number), rollout, at, end));
+                rows.push(self.release_row(ApplicationId(number), rollout, at));
             }
         }
         rows
@@ -108,15 +102,14 @@ impl Sim<'_> {
         application: ApplicationId,
         rollout: &RunningRollout<'_>,
         at: usize,
-        end: SimTime,
     ) -> ReleaseRow {
         let release = &rollout.releases.published[at];
         let reached = release.end.unwrap_or_else(|| ReleaseEnd {
-            at: end,
+            at: self.horizon(),
             completed: rollout.progress.reached(1.0),
             targets_done: rollout.progress.most_done() as u64,
             egress: self.world.meter().egress_so_far(),
-            exposed: self.world.exposed_for(application, end),
+            exposed: self.world.exposed_for(application, self.horizon()),
         });
         let exposed = reached.exposed.saturating_sub(release.exposed_before);
         let (cause, noticed) = match release.by {
@@ -163,11 +156,18 @@ impl Sim<'_> {
         reactions
     }
 
-    /// Returns for how many hours targets had a defective revision until `end`, in total.
-    pub(super) fn exposed_target_hours(&self, end: SimTime) -> f64 {
+    /// Returns the time until which nothing ends the exposure of targets that are exposed at the end of the run.
+    fn horizon(&self) -> SimTime {
+        SimTime::ZERO + self.scenario.horizon
+    }
+
+    /// Returns for how many hours targets had a defective revision, in total.
+    pub(super) fn exposed_target_hours(&self) -> f64 {
         let mut hours = 0.0;
         for number in 0..self.rollouts.len() {
-            let exposed = self.world.exposed_for(ApplicationId(number as u16), end);
+            let exposed = self
+                .world
+                .exposed_for(ApplicationId(number as u16), self.horizon());
             hours += exposed.as_secs_f64() / 3600.0;
         }
         hours

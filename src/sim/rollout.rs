@@ -12,7 +12,7 @@ use crate::engine::{EntityKey, Streams};
 use crate::products::Run;
 use crate::scenario::Scenario;
 use crate::units::SimTime;
-use crate::world::{ApplicationId, Queue, ReleaseKind, TargetId, World};
+use crate::world::{ApplicationId, OLD, Queue, ReleaseKind, TargetId, World};
 
 /// The rollout of one application in a run.
 pub(super) struct RunningRollout<'s> {
@@ -104,6 +104,14 @@ impl<'s> RunningRollout<'s> {
     /// Returns the number in the application of a target in the world.
     pub(super) const fn own(&self, target: TargetId) -> TargetId {
         TargetId(target.0 - self.first)
+    }
+
+    /// Returns the number of targets that are not ready on a released revision.
+    pub(super) fn left_behind(&self) -> u64 {
+        if self.releases.wanted() == OLD {
+            return self.progress.targets();
+        }
+        self.progress.targets() - self.progress.done()
     }
 
     /// Returns whether the controller is an external process with its own clock.

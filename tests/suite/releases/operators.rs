@@ -73,6 +73,15 @@ fn a_paused_rollout_stays_where_it_is_and_a_rollback_resumes_it() {
     let paused = run(strategy, &format!("{BROKEN}operator: [{pause}]"));
     assert_eq!(paused.run.outcome, RunOutcome::Stalled, "{product}");
     assert_eq!(paused.run.reactions, Some(0), "{product}");
+    let exposed = paused.run.exposed_targets as f64;
+    let hours = paused
+        .run
+        .exposed_target_hours
+        .expect("a pause ends nothing");
+    assert!(
+        hours > exposed * 11.9,
+        "{product}: exposed until the horizon of 12 h, {hours}"
+    );
     let back = "{when: failed > 0, within: 30 min, then: rollback}";
     let resumed = run(strategy, &format!("{BROKEN}operator: [{pause}, {back}]"));
     assert_complete(product, &resumed);
@@ -114,4 +123,57 @@ fn a_defect_that_shows_later_is_noticed_after_the_rollout_is_complete() {
     let [first, back] = releases(product, &record);
     assert_eq!(first.targets_done, CLUSTERS);
     assert!(back.noticed_s.is_some_and(|at| at > 7200.0), "{back:?}");
+}
+
+#[test]
+fn people_react_to_each_release() {
+    let (product, strategy) = PRODUCTS[0];
+    // The second release is broken, too. The first reaction is still to come when it overtakes.
+    let second =
+        format!("{{at: 10 min, {FIX}, faults: {{defect: {{share: 100%, kind: unready}}}}}}");
+    let rule = "operator: [{when: failed > 0, within: 20 min, then: rollback}]";
+    let record = run(
+        strategy,
+        &format!("{BROKEN}releases: [{{at: 0 s}}, {second}]\n{rule}"),
+    );
+    assert_complete(product, &record);
+    let [_, second, to_first, to_installed] = releases(product, &record);
+    let published = second.published_s.expect("published");
+    let noticed = to_first.noticed_s.expect("noticed");
+    assert!(
+        noticed - published < 120.0,
+        "{product}: {noticed} after {published}"
+    );
+    assert_eq!(to_first.content, "release 1", "broken, too");
+    assert_eq!(to_installed.content, "installed", "{product}");
+    assert_eq!(record.run.left_behind, CLUSTERS, "nothing is released");
+}
+
+#[test]
+fn a_cluster_that_was_away_is_done_when_it_runs_what_is_wanted() {
+    for (product, strategy) in PRODUCTS {
+        let faults = "faults: {offline: {share: 50%, return: 1h}}\n";
+        let record = run(
+            strategy,
+            &format!("{faults}releases: [{{at: 0 s}}, {{at: 30 min, rollback: true}}]"),
+        );
+        assert_complete(product, &record);
+    }
+}
+
+#[test]
+fn a_rollback_right_after_the_release_leaves_nothing_on_the_way() {
+    for (product, strategy) in PRODUCTS {
+        // Argo CD's steps leave an application whose operation was in progress (docs/schedulers.md).
+        if product.starts_with("Argo CD, RollingSync") {
+            continue;
+        }
+        for at in ["0.5 s", "2 s", "5 s"] {
+            let record = run(
+                strategy,
+                &format!("releases: [{{at: 0 s}}, {{at: {at}, rollback: true}}]"),
+            );
+            assert_complete(product, &record);
+        }
+    }
 }

@@ -260,7 +260,7 @@ measures! {
     targets: u64 => Targets, "targets", Neutral;
     /// Targets ready at the end.
     targets_done: u64 => TargetsDone, "targets", MoreIsBetter;
-    /// Targets not ready on the new revision at the end.
+    /// Targets not ready on a released revision at the end, such as those that went back to the installed one.
     #[serde(default)]
     left_behind: u64 => LeftBehind, "targets", LessIsBetter;
     /// Targets that are ready at the end, or not paused, with an agent, and online at any time.

@@ -61,7 +61,11 @@ pub(super) fn answer(
         answer.add(AnswerKey::Left, unfinished(own));
         return answer;
     };
-    answer.add(AnswerKey::Ends, releases::line(chosen.variant));
+    if releases::goes_back(chosen.variant) {
+        answer.verdict = way_back(own, chosen);
+    }
+    let named = (own.len() > 1).then_some(chosen.label);
+    answer.add(AnswerKey::Ends, releases::line(named, chosen.variant));
     answer.add(AnswerKey::Left, left::line(chosen.variant));
     let decision = asked.decision(chosen.label, verdict.rule);
     let time =
@@ -81,6 +85,19 @@ pub(super) fn answer(
     answer.add(AnswerKey::Else, others);
     answer.decision = (own.len() > 1).then_some(decision);
     answer
+}
+
+/// The verdict where runs go back to the installed revision, so that nothing is released. A variant that completes a
+/// release leaves fewer targets behind and is chosen before these.
+fn way_back(own: &[NamedVariant<'_, '_>], chosen: &NamedVariant<'_, '_>) -> String {
+    let took = times::headline_text(chosen.variant);
+    let label = chosen.label;
+    if own.len() == 1 {
+        return format!("`{label}` goes back to the installed revision, after {took}.");
+    }
+    format!(
+        "The variants go back to the installed revision; `{label}` is back first, after {took}."
+    )
 }
 
 impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {

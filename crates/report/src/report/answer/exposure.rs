@@ -27,6 +27,17 @@ struct Exposed<'v, 'r> {
 }
 
 impl Exposed<'_, '_> {
+    /// Compares by median exposure, then by how long it lasts, if the runs have that.
+    fn by_exposure(a: &&Self, b: &&Self) -> Ordering {
+        Self::by_median(a, b).then_with(|| a.hours().total_cmp(&b.hours()))
+    }
+
+    /// The hours for which targets have the defective revision, in total. 0 if the runs do not have them.
+    fn hours(&self) -> f64 {
+        let hours = self.variant.median(Measure::ExposedTargetHours);
+        hours.unwrap_or(0.0)
+    }
+
     /// Compares by median exposure.
     fn by_median(a: &&Self, b: &&Self) -> Ordering {
         a.median.total_cmp(&b.median)
@@ -40,7 +51,7 @@ pub(super) fn answer(
     seed: u64,
 ) -> AnswerLines {
     let exposed = exposed_of(all);
-    let Some(least) = exposed.iter().min_by(Exposed::by_median) else {
+    let Some(least) = exposed.iter().min_by(Exposed::by_exposure) else {
         return AnswerLines::default();
     };
     let fewest = with_median(&exposed, least.median);
@@ -55,7 +66,8 @@ pub(super) fn answer(
         decision: (all.len() > 1).then_some(decision),
         chosen: None,
     };
-    answer.add(AnswerKey::Ends, releases::line(least.variant));
+    let named = (all.len() > 1).then_some(least.label);
+    answer.add(AnswerKey::Ends, releases::line(named, least.variant));
     answer.add(AnswerKey::Stops, left::stalled(least.variant));
     answer.add(
         AnswerKey::Load,
@@ -248,7 +260,12 @@ fn complete_nevertheless(exposed: &[Exposed<'_, '_>]) -> Vec<String> {
 /// The variants that complete nevertheless, as a sentence.
 fn completing(exposed: &[Exposed<'_, '_>]) -> String {
     let complete = complete_nevertheless(exposed);
+    let mut ends_on_another = false;
+    for one in exposed {
+        ends_on_another |= releases::ends_on_another(one.variant);
+    }
     match (complete.is_empty(), exposed.len()) {
+        (true, _) if ends_on_another => "The runs that complete end on another release.".to_owned(),
         (true, 1) => "No run completes.".to_owned(),
         (true, all) => {
             format!("None of the {all} variants completes; the blocking rules are listed below.")

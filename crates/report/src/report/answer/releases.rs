@@ -18,6 +18,8 @@ const INSTALLED: &str = "installed";
 struct ReleasesOfRun<'r> {
     first: &'r ReleaseRow,
     last: &'r ReleaseRow,
+    /// Whether the last release has the content of an earlier one.
+    is_return: bool,
     /// Target-hours with a defective revision, over all releases.
     exposed_hours: f64,
 }
@@ -25,8 +27,39 @@ struct ReleasesOfRun<'r> {
 /// Maximum number of applications that the line names.
 const MOST_NAMED: usize = 2;
 
-/// The line for a variant. `None`: no run has a second release.
-pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
+/// The line for a variant. `name`: that of the variant, if several are compared. `None`: each application has one
+/// release, whatever people do.
+pub(super) fn line(name: Option<&str>, variant: &VariantResults<'_>) -> Option<String> {
+    let text = ways(variant).or_else(|| nobody_acts(variant))?;
+    Some(match name {
+        Some(name) => format!("`{name}`: {text}"),
+        None => text,
+    })
+}
+
+/// Says that no rule of the operator has made people act. `None`: there is none.
+fn nobody_acts(variant: &VariantResults<'_>) -> Option<String> {
+    let is_first = variant.releases.iter().all(|(_, row)| row.release == 1);
+    (is_first && !variant.releases.is_empty()).then(|| {
+        "people publish nothing: no rule of `operator` rolls back or repairs before the runs end".to_owned()
+    })
+}
+
+/// Returns whether most runs of a variant with one application end on what was installed before.
+pub(super) fn goes_back(variant: &VariantResults<'_>) -> bool {
+    if !variant.applications.is_empty() {
+        return false;
+    }
+    let all = releases_of_runs(variant, "");
+    let mut back = 0;
+    for run in &all {
+        back += usize::from(run.last.content == INSTALLED);
+    }
+    2 * back > variant.runs.len()
+}
+
+/// The ways to the last releases of a variant. `None`: no run has a second release.
+fn ways(variant: &VariantResults<'_>) -> Option<String> {
     let mut parts = Vec::new();
     let mut more = 0;
     for application in applications_of(variant) {
@@ -50,14 +83,14 @@ pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
 
 /// The way of these runs to their last release. `None`: there are none.
 fn way_of(variant: &VariantResults<'_>, told: &[&ReleasesOfRun<'_>]) -> Option<String> {
-    let ReleasesOfRun { last, .. } = told.first()?;
-    let mut text = how(last);
+    let run = told.first()?;
+    let mut text = how(run);
     if told.len() < variant.runs.len() {
         text = format!("in {} of {} runs {text}", told.len(), variant.runs.len());
     }
     let times = values(told, published_after);
     text.push_str(&format!(
-        ", {} after the first release",
+        ", {} after its first release",
         time(stats::median(&times)?)
     ));
     text.push_str(&reached(variant, told)?);
@@ -65,7 +98,7 @@ fn way_of(variant: &VariantResults<'_>, told: &[&ReleasesOfRun<'_>]) -> Option<S
     if variant.applications.is_empty() {
         let moved = values(told, egress);
         text.push_str(&format!(
-            "; from then on the registry sends {}",
+            "; the registry then sends {}",
             in_unit(stats::median(&moved)?, "bytes")
         ));
     }
@@ -116,10 +149,11 @@ fn releases_of_runs<'r>(variant: &VariantResults<'r>, application: &str) -> Vec<
                 exposed_hours += row.exposed_target_hours;
             }
         }
-        if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
+        if let Some((last, earlier)) = rows.split_last() {
             of_runs.push(ReleasesOfRun {
-                first,
+                first: rows[0],
                 last,
+                is_return: earlier.iter().any(|row| row.content == last.content),
                 exposed_hours,
             });
         }
@@ -151,19 +185,23 @@ fn most_alike<'a, 'r>(all: &'a [ReleasesOfRun<'r>]) -> Vec<&'a ReleasesOfRun<'r>
 }
 
 /// What the last release is: `` people roll back (`failed > 5`) ``.
-fn how(last: &ReleaseRow) -> String {
-    let is_back = last.content == INSTALLED;
+fn how(run: &ReleasesOfRun<'_>) -> String {
+    let last = run.last;
+    let is_installed = last.content == INSTALLED;
     match last.cause.as_str() {
-        "releases" | "changes" if is_back => "the installed revision is released again".to_owned(),
+        "releases" | "changes" if is_installed => {
+            "the installed revision is released again".to_owned()
+        }
         "releases" | "changes" => format!("{} supersedes the one before", last.content),
         sign => {
             let sign = quoted([sign]).concat();
-            let act = if is_back {
-                "roll back"
+            if is_installed {
+                format!("people roll back ({sign})")
+            } else if run.is_return {
+                format!("people roll back to {} ({sign})", last.content)
             } else {
-                "publish a release that repairs"
-            };
-            format!("people {act} ({sign})")
+                format!("people publish a release that repairs ({sign})")
+            }
         }
     }
 }
@@ -175,11 +213,14 @@ fn reached(variant: &VariantResults<'_>, told: &[&ReleasesOfRun<'_>]) -> Option<
         completions.extend(run.last.completion_s);
     }
     let target = target_of([variant.info]);
+    let all = if variant.applications.is_empty() {
+        format!("all {target}s")
+    } else {
+        format!("all of its {target}s")
+    };
     if completions.len() == told.len() {
         let completion = time(stats::median(&completions)?);
-        return Some(format!(
-            "; all {target}s are ready on it {completion} later"
-        ));
+        return Some(format!("; {all} are ready on it {completion} later"));
     }
     let mut done = Vec::new();
     for run in told {
@@ -216,15 +257,15 @@ mod tests {
     #[test]
     fn the_way_back_of_most_runs_is_told_with_its_cost() {
         let mut results = readable_quietly(&six_settings());
-        assert_eq!(line(&results.variants()[0]), None);
+        assert_eq!(line(None, &results.variants()[0]), None);
         with_rollbacks(&mut results);
         let variants = results.variants();
         let target = target_of([variants[0].info]);
         let expected = format!(
-            "people roll back (`failed > 5`), 30.0 min after the first release; all {target}s are ready on it 90.0 s \
-             later; from then on the registry sends 1 GB; {target}s have the defective revision for 13 hours in total"
+            "people roll back (`failed > 5`), 30.0 min after its first release; all {target}s are ready on it 90.0 s \
+             later; the registry then sends 1 GB; {target}s have the defective revision for 13 hours in total"
         );
-        assert_eq!(line(&variants[0]), Some(expected));
+        assert_eq!(line(None, &variants[0]), Some(expected));
         assert!(ends_on_another(&variants[0]));
     }
 
@@ -238,7 +279,7 @@ mod tests {
         });
         let variants = results.variants();
         let all = variants[0].runs.len();
-        let told = line(&variants[0]).expect("most runs go back");
+        let told = line(None, &variants[0]).expect("most runs go back");
         assert!(
             told.starts_with(&format!("in {} of {all} runs people roll back", all - 1)),
             "{told}"

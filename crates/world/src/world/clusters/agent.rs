@@ -130,6 +130,9 @@ pub(crate) struct Agent {
     pub(super) instructions: u64,
     pub(super) reports: u64,
     pub(super) readiness_changes: u64,
+    /// Whether the management cluster expects a report although nothing is to be applied: the instruction before was
+    /// withdrawn before the agent applied it.
+    pub(super) owes_report: bool,
     /// The last report sent.
     pub(super) sent: Option<ReportedState>,
     pub(super) arrives: SimTime,
@@ -181,6 +184,9 @@ impl Agent {
     pub(crate) fn is_at_rest(&self, settled: bool) -> bool {
         if self.removal != RemovalState::No {
             return self.removal == RemovalState::Over;
+        }
+        if self.owes_report {
+            return false;
         }
         let has_begun = self.instructed.is_some() || self.applied.is_some();
         let is_known = settled && self.reported == self.applied.map(ReportedState::ready_on);

@@ -4,7 +4,8 @@
 //! An instruction reaches an online cluster after a delay. Applying takes time (Fleet: a Helm upgrade). Then the agent
 //! reports the applied revision. [`ReadinessSpec`] determines how later changes of readiness are reported. A cluster
 //! that is cut off receives nothing, and its reports are lost. When it reconnects, it receives only the newest
-//! instruction and reports its current state. The agent of a paused deployment applies nothing and reports no
+//! instruction and reports its current state. If an instruction is withdrawn before it is applied, the agent has nothing
+//! to apply and reports that. The agent of a paused deployment applies nothing and reports no
 //! readiness; an apply in progress is completed and reported.
 //!
 //! An agent that inspects objects (Fleet, KubeFleet) does so once at the end of an apply. It then sees no workload as
@@ -231,6 +232,8 @@ impl AppDeployment {
         if self.agent.removal != RemovalState::No {
             return;
         }
+        let is_news = self.agent.instructed != Some(revision);
+        self.agent.owes_report = is_news && self.agent.applied == Some(revision);
         self.agent.instructed = Some(revision);
         self.agent.missed = None;
         self.note_instruction(revision, context.queue.now());
@@ -282,6 +285,10 @@ impl AppDeployment {
         let is_applied = agent.instructed == agent.applied && agent.failure.is_none();
         let is_given_up = agent.given_up.is_some() && agent.given_up == agent.instructed;
         let is_at_work = agent.applying.is_some() || agent.is_writing;
+        if is_able && is_applied && !is_at_work && agent.owes_report {
+            self.send_report(self.settled, context);
+            return;
+        }
         if !is_able || is_at_work || is_applied || is_given_up {
             return;
         }
@@ -516,10 +523,11 @@ impl AppDeployment {
             degraded: self.degraded,
             failure,
         };
-        if self.agent.sent == Some(state) && !ends_attempt {
+        if self.agent.sent == Some(state) && !ends_attempt && !self.agent.owes_report {
             return SimDuration::ZERO;
         }
         self.agent.failure_is_news = false;
+        self.agent.owes_report = false;
         self.agent.sent = Some(state);
         let nth = self.agent.reports;
         self.agent.reports += 1;

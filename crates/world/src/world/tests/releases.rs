@@ -1,11 +1,13 @@
 //! Several releases of one application in a world without a product, with bytes and times by hand.
 
+use crate::world::clusters::agent_spec::AgentSpec;
 use crate::world::clusters::spec::ProbeSpec;
+use crate::world::event::{AgentEvent, Event};
 use crate::world::faults::spec::{DefectKind, DefectSpec, ReleaseFaults};
 use crate::world::ids::{ApplicationId, NEW, OLD, TargetId, later_revision};
 use crate::world::spec::{LaterRelease, PlatformSpec, ReleaseKind, WorldSpec};
 use crate::world::testing::{
-    Intervention, Played, Script, bare_world, fixed, layer, play_script, play_with,
+    Intervention, Played, Script, bare_world, fixed, layer, play_agent_with, play_script, play_with,
 };
 use fleetsim_units::{Share, SimDuration};
 
@@ -94,6 +96,24 @@ fn a_target_that_runs_the_wanted_revision_already_is_ready_at_once() {
     let played = play_script(&world, &PlatformSpec::INSTANT, &script);
     assert_eq!(played.ready_s(), [Some(30.0)]);
     assert_eq!(played.totals.sent.get(), 0);
+}
+
+#[test]
+fn an_agent_reports_that_an_instruction_was_withdrawn_before_it_applied_it() {
+    let slow = AgentSpec {
+        instruction_delay: fixed(SimDuration::from_secs(5)),
+        ..AgentSpec::INSTANT
+    };
+    let played = play_agent_with(&world(), slow, &[(1.0, BACK)]);
+    let reports = played.times(|event| {
+        matches!(event, Event::Agent(AgentEvent::ReportArrives(report)) if report.applied == OLD && report.ready)
+    });
+    assert_eq!(
+        reports,
+        [5.0],
+        "the first of the two messages finds nothing to apply"
+    );
+    assert_eq!(played.totals.pulls, 0);
 }
 
 #[test]
