@@ -56,7 +56,7 @@ use crate::products::Run;
 use crate::products::delay::pause;
 use crate::rollout::cloud_foundry::{
     AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, InstanceReports,
-    LrpState, Process, ProcessAction,
+    LrpState, Process, ProcessAction, UPDATE_FREQUENCY,
 };
 use crate::rollout::{Hold, ObjectCondition, RuleSet, TargetId};
 use crate::units::{SimDuration, SimTime};
@@ -117,6 +117,8 @@ impl<'s> CloudFoundryController<'s> {
         let world = run.fleet.world;
         let instances = world.clusters.len() as u32;
         let view = deployment.app(world.applications[0].release, instances);
+        let clock = run.hub.part(UPDATER, (), UpdaterClock::default());
+        clock.borrow_mut().add_app();
         Self {
             scheduler: CloudFoundry::new(deployment.rules).with_defects(deployment.upstream_bugs),
             deployment,
@@ -126,7 +128,7 @@ impl<'s> CloudFoundryController<'s> {
                 .of_hub(&run.hub)
                 .drawing_sums(),
             runtime: Runtime::of_controller(0, run.hub.workers(UPDATER, UPDATER_WORKERS)),
-            clock: run.hub.part(UPDATER, (), UpdaterClock::default()),
+            clock,
             due: SimTime::ZERO,
             oldest: view.processes[0].id,
             view,
@@ -182,14 +184,13 @@ impl<'s> CloudFoundryController<'s> {
         self.start(new, instances, at, plane);
         self.count_instances();
         if self.view.active().is_some() {
-            let begun = self.clock.borrow().begun();
-            self.scheduler.set_last_pass(begun);
-            self.await_pass(self.scheduler.next_pass(now), plane);
+            let asks = self.clock.borrow().asks_at(at);
+            self.await_pass(asks, plane);
         }
         self.runtime.end_pass((), at, 1, false, plane);
     }
 
-    /// Schedules the app's next pass.
+    /// Schedules the app's next pass, or the time at which it asks for one.
     fn await_pass(&mut self, due: SimTime, plane: &mut Plane<'_>) {
         self.due = due;
         self.runtime.add_at((), due, plane);
@@ -313,7 +314,7 @@ impl<'s> CloudFoundryController<'s> {
             self.continues = plane.person_acts(now, own);
         }
         let next = self.continues.into_iter().chain(self.cancels).min()?;
-        Some(self.scheduler.next_pass(next.max(now)))
+        Some(self.clock.borrow().asks_at(next.max(now)))
     }
 
     /// Returns whether a pass would change something if it saw all crashed instances restarted. A pass that sees only
@@ -446,8 +447,7 @@ impl<'s> CloudFoundryController<'s> {
         self.view.store(&pass);
         self.count_instances();
         self.clock.borrow_mut().ends_at(end);
-        self.scheduler.set_last_pass(begun);
-        let next = self.scheduler.next_pass(now);
+        let next = now.max(begun + UPDATE_FREQUENCY);
         let user = self.user_wakes(now, plane);
         if let Some(wake_at) = pass.wake_at.map(|_| next).or(user) {
             self.await_pass(wake_at, plane);
