@@ -15,8 +15,8 @@
 
 use super::super::application_controller::SetStep;
 use super::ArgoCdController;
-use super::pass::{SET, SetUpdate};
-use crate::control_plane::{Plane, RetryPolicy, UpdateTry};
+use super::pass::SetUpdate;
+use crate::control_plane::{Plane, UpdateTry};
 use crate::rollout::TargetSet;
 use crate::rollout::argo_cd::{ApplicationView, SetWrite};
 use crate::units::SimTime;
@@ -137,11 +137,8 @@ impl ArgoCdController<'_> {
         };
         let tries = update.tries;
         update.tries += 1;
-        let retry = RetryPolicy::DEFAULT;
-        let tried = client
-            .api
-            .try_update(SET, now, client.written, retry, tries);
-        match tried {
+        let of_set = client.update_of_set();
+        match client.api.try_update(of_set, now, tries) {
             UpdateTry::Again(at) => self.view.queue.step(at, SetStep::Try, plane),
             UpdateTry::Accepted(at) => {
                 let step = SetStep::Updated { is_written: true };

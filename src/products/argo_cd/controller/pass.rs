@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, VecDeque};
 use super::super::application_controller::{ApplicationWrite, SetStep};
 use super::ArgoCdController;
 use super::decision::RunningUpdate;
-use crate::control_plane::{ApiClient, Plane, RetryPolicy};
+use crate::control_plane::{ApiClient, CachedUpdate, Plane, RetryPolicy};
 use crate::rollout::argo_cd::{ApplicationAction, Barrier, SetDecision, SetWrite};
 use crate::rollout::{Revision, TargetId};
 use crate::units::SimTime;
 
 /// Kinds of objects with separate rate limits in the ApplicationSet controller's client.
 pub(super) const APPLICATIONS: usize = 0;
-pub(super) const SET: usize = 1;
+const SET: usize = 1;
 
 /// The client of the ApplicationSet controller.
 pub(super) struct SetClient {
@@ -34,12 +34,19 @@ pub(super) struct SetUpdate {
 }
 
 impl SetClient {
+    /// Returns the update of the set's status, which is read from the cache.
+    pub(super) const fn update_of_set(&self) -> CachedUpdate {
+        CachedUpdate {
+            kind: SET,
+            written: self.written,
+            retry: RetryPolicy::DEFAULT,
+        }
+    }
+
     /// Updates the set's status at `begin`. `changes`: whether its content differs.
     fn update(&mut self, begin: SimTime, changes: bool) -> SetUpdate {
-        match self
-            .api
-            .update(SET, begin, self.written, RetryPolicy::DEFAULT)
-        {
+        let of_set = self.update_of_set();
+        match self.api.update(of_set, begin) {
             Ok(answered) => {
                 if changes {
                     self.written = Some(answered);
