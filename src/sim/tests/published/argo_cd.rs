@@ -55,8 +55,13 @@ strategies:
   commit:
     argoCd:
       release: commit
-      applicationController: {{appResync: {refresh} s, appResyncJitter: 0 s, shards: 10, sharding: round-robin, cpu: 8, \
-         clientBurst: {burst}}}
+      applicationController:
+        appResync: {refresh} s
+        appResyncJitter: 0 s
+        shards: 10
+        sharding: round-robin
+        cpu: 8
+        clientBurst: {burst}
 "
     );
     let mut first = f64::INFINITY;
