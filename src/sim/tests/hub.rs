@@ -375,7 +375,7 @@ fn passes_of_two_apps(released_s: u64) -> Vec<UpdaterPass> {
     for row in record.passes.iter().filter(|row| row.created == 0) {
         let end = row.t_s + row.duration_s;
         match passes.last_mut() {
-            Some(pass) if pass.begins_s == row.t_s => pass.ends_s.push(end),
+            Some(pass) if (pass.begins_s - row.t_s).abs() < 1e-9 => pass.ends_s.push(end),
             _ => passes.push(UpdaterPass {
                 begins_s: row.t_s,
                 ends_s: vec![end],

@@ -27,6 +27,7 @@ pub(super) struct SetClient {
 }
 
 /// The outcome of an update of the set's status.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct SetUpdate {
     pub(super) is_written: bool,
     /// The time of the answer to the last try.
