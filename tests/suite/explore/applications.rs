@@ -58,4 +58,19 @@ fn several_applications_are_explored() {
     );
     let later_s = last_ready_s(&after) - last_ready_s(&before);
     assert!((880.0..920.0).contains(&later_s), "{later_s} s, not 15 min");
+    assert!(page.contains("Each square is a deployment"), "{page}");
+    let table = after["data"]["applications"]
+        .as_array()
+        .expect("a table of applications");
+    let names: Vec<&Value> = table.iter().map(|row| &row["name"]).collect();
+    assert_eq!(names, ["shop", "svc-1", "svc-2"]);
+    for row in table {
+        let [before, after] = [&row["completion"][0], &row["completion"][1]];
+        assert_ne!(before, "unfinished", "{row}");
+        assert_ne!(after, "unfinished", "{row}");
+        assert_eq!(row["left_behind"], json!(["0", "0"]));
+        assert_ne!(row["peak_pulls"], json!(["0", "0"]), "{row}");
+    }
+    // With 20 min in between, the last one has the link to itself, and counts from its own release.
+    assert_eq!(table[2]["completion"][1], table[1]["completion"][1]);
 }
