@@ -12,8 +12,8 @@
 //! cancelled. Here they come in the order in which they were due. If more than 50 deployments are in progress, one that
 //! is due exactly when a thread becomes free may begin the next pass before the last deployments of this one.
 //!
-//! How we know: the tests below are computed by hand; `sim::tests::hub` compares the passes of two apps, one of which is
-//! released during a pass of the other.
+//! How we know: the tests below are computed by hand; `sim::tests::hub` compares the passes of two apps, one of which
+//! is released during a pass of the other.
 
 use crate::rollout::cloud_foundry::UPDATE_FREQUENCY;
 use crate::units::{SimDuration, SimTime};
