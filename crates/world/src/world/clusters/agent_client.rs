@@ -18,10 +18,10 @@ pub struct AgentClientRate {
 
 impl AgentClientRate {
     /// The limit of Rancher Fleet's agent. Its manager has the configuration that clientcmd reads from the kubeconfig
-    /// in the agent's secret (rancher/fleet at 3b2c622, `start` in `internal/cmd/agent/operator.go` and `tryRegister` in
-    /// `internal/cmd/agent/register/register.go`). A kubeconfig has no field for a limit. So client-go v0.36.3 sets
-    /// `DefaultQPS` and `DefaultBurst` for each client (`rest/config.go`, `RESTClientForConfigAndClient`). Fleet and
-    /// controller-runtime v0.24.1 lift the limit (`QPS = -1`) only of configurations for the agent's own cluster.
+    /// in the agent's secret (rancher/fleet at 3b2c622, `start` in `internal/cmd/agent/operator.go` and `tryRegister`
+    /// in `internal/cmd/agent/register/register.go`). A kubeconfig has no field for a limit. So client-go v0.36.3
+    /// sets `DefaultQPS` and `DefaultBurst` for each client (`rest/config.go`, `RESTClientForConfigAndClient`). Fleet
+    /// and controller-runtime v0.24.1 lift the limit (`QPS = -1`) only of configurations for the agent's own cluster.
     pub const FLEET: Self = Self {
         per_second: 5,
         burst: 10,
