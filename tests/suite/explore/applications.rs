@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Served;
+use super::page::{ANSWERED, until};
+use crate::report_page::browser::{self, Page};
 
 const APPLICATIONS: &str = r#"
 name: morning
@@ -75,4 +77,23 @@ fn several_applications_are_explored() {
         let same = &unchanged[at]["completion"];
         assert_eq!((&same[0], &same[1]), (&completion[0], &completion[0]));
     }
+}
+
+#[test]
+fn a_reader_sees_the_table_of_applications() {
+    let Some(browser) = browser::find() else {
+        return;
+    };
+    let served = Served::begin(APPLICATIONS);
+    let mut page = Page::open_at(&browser, &served.address(), 1280, 900);
+    until(&mut page, ANSWERED);
+    let names = page.text(
+        "[...document.querySelectorAll('#applications tbody th')].map((cell) => cell.textContent).join('|')",
+    );
+    assert_eq!(names, "shop|svc-1|svc-2");
+    assert!(page.is("document.querySelectorAll('#applications tbody td').length === 18"));
+    let title =
+        page.text("document.querySelector('#curve-ready').previousElementSibling.textContent");
+    assert_eq!(title, "Deployments ready on the new revision deployments");
+    assert!(page.complaints().is_empty(), "{:?}", page.complaints());
 }
