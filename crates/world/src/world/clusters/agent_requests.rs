@@ -1,8 +1,9 @@
 //! An agent's requests to the management cluster, which may wait for the limit of its client (`agent_client`).
 //!
-//! An apply begins with a read of the release's content, which waits for a token of the contents. A report is a write of
-//! a status, which waits for a token of the statuses. The apply keeps its worker during both waits, and the next apply
-//! of the deployment begins after the write. The status is that of the time at which the agent wants to write it.
+//! An apply begins with a read of the release's content, which waits for a token of the contents. A report is a write
+//! of a status, which waits for a token of the statuses. The apply keeps its worker during both waits, and the next
+//! apply of the deployment begins after the write. The status is that of the time at which the agent wants to write
+//! it.
 //!
 //! Left out: the reads of a release's values, which come behind those of its content and so never wait for a limit that
 //! is the same; the limits of the agent's clients for its own cluster; the deletion of a deployment.
