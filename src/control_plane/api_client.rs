@@ -12,7 +12,7 @@
 //!
 //! All rollouts of a hub share the limits of a client ([`ApiClient::of_hub`]). Each draws its own latencies, so that
 //! another application changes none of them. If another application has requests between those of a pass
-//! ([`ApiClient::is_contended`]), the pass sends each request at an event of its own, so that tokens are assigned in the
+//! ([`ApiClient::is_contended`]), the pass sends each request at an event of its own. Tokens are then assigned in the
 //! order in which the requests are sent.
 
 use std::cell::RefCell;
@@ -145,6 +145,17 @@ impl RetryPolicy {
 fn part(total: SimDuration, nth: usize, count: usize) -> SimDuration {
     let nanos = u128::from(total.as_nanos()) * nth as u128 / count as u128;
     SimDuration::from_nanos(nanos as u64)
+}
+
+/// An update of an object that is read from a cache.
+#[derive(Clone, Copy, Debug)]
+pub struct CachedUpdate {
+    /// The kind of the object.
+    pub kind: usize,
+    /// The last write of the object, if there was one. An update is rejected if the cache does not show it yet.
+    pub written: Option<SimTime>,
+    /// The retries after such a conflict.
+    pub retry: RetryPolicy,
 }
 
 impl ApiClient {
@@ -288,22 +299,16 @@ impl ApiClient {
         begin + waits + total
     }
 
-    /// Updates an object that is read from a cache. The update is rejected if the cache does not show the object's
-    /// last write, at `written`, yet; the object is then read again after a wait. Returns the time of the update.
+    /// Updates an object that is first read at `begin`. After a conflict the object is read again after a wait. Returns
+    /// the time of the update.
     ///
     /// # Errors
     /// Returns the time of the last conflict if all tries fail.
-    pub fn update(
-        &mut self,
-        kind: usize,
-        begin: SimTime,
-        written: Option<SimTime>,
-        retry: RetryPolicy,
-    ) -> Result<SimTime, SimTime> {
+    pub fn update(&mut self, update: CachedUpdate, begin: SimTime) -> Result<SimTime, SimTime> {
         let mut read = begin;
         let mut tries = 0;
         loop {
-            match self.try_update(kind, read, written, retry, tries) {
+            match self.try_update(update, read, tries) {
                 UpdateTry::Accepted(answered) => return Ok(answered),
                 UpdateTry::Refused(answered) => return Err(answered),
                 UpdateTry::Again(at) => read = at,
@@ -314,14 +319,12 @@ impl ApiClient {
 
     /// Sends one try of an update like [`Self::update`], of an object that is read at `read`. `tries`: the number of
     /// tries before it.
-    pub fn try_update(
-        &mut self,
-        kind: usize,
-        read: SimTime,
-        written: Option<SimTime>,
-        retry: RetryPolicy,
-        tries: u32,
-    ) -> UpdateTry {
+    pub fn try_update(&mut self, update: CachedUpdate, read: SimTime, tries: u32) -> UpdateTry {
+        let CachedUpdate {
+            kind,
+            written,
+            retry,
+        } = update;
         let answered = self.send(kind, read).answered;
         if !written.is_some_and(|written| self.is_conflict(read, answered, written)) {
             UpdateTry::Accepted(answered)
@@ -445,46 +448,55 @@ mod tests {
         assert_eq!(of_nobody_else.send(0, SimTime::ZERO).sent, SimTime::ZERO);
     }
 
+    /// Updates an object at 100 ms that was written at `written`. The cache is this far behind.
+    fn updated(watch_delay: SimDuration, written: Option<SimTime>) -> Result<SimTime, SimTime> {
+        let mut client = client(0, 0);
+        client.watch_delay = watch_delay;
+        let update = CachedUpdate {
+            kind: 0,
+            written,
+            retry: RetryPolicy {
+                jitter: 0.0,
+                ..RetryPolicy::DEFAULT
+            },
+        };
+        client.update(update, millis(100))
+    }
+
     #[test]
     fn an_update_is_retried_until_the_cache_is_current_or_no_attempts_are_left() {
-        let no_jitter = RetryPolicy {
-            jitter: 0.0,
-            ..RetryPolicy::DEFAULT
-        };
-        let update = |written| {
-            let mut client = client(0, 0);
-            client.watch_delay = SimDuration::from_millis(20);
-            client.update(0, millis(100), written, no_jitter)
-        };
-        assert_eq!(update(None), Ok(millis(105)));
+        let behind = SimDuration::from_millis(20);
+        assert_eq!(updated(behind, None), Ok(millis(105)));
         assert_eq!(
-            update(Some(millis(80))),
+            updated(behind, Some(millis(80))),
             Ok(millis(105)),
             "the cache shows it"
         );
         assert_eq!(
-            update(Some(millis(106))),
+            updated(behind, Some(millis(106))),
             Ok(millis(105)),
             "it is written later"
         );
         // A try takes 5 ms and a wait 10 ms, so the object is read at 100, 115, 130, 145 and 160 ms.
         assert_eq!(
-            update(Some(millis(96))),
+            updated(behind, Some(millis(96))),
             Ok(millis(135)),
             "at 116 ms the cache shows it"
         );
         assert_eq!(
-            update(Some(millis(104))),
+            updated(behind, Some(millis(104))),
             Ok(millis(135)),
             "somebody writes it while the update is on its way"
         );
-        let late = |watch_delay| {
-            let mut client = client(0, 0);
-            client.watch_delay = SimDuration::from_millis(watch_delay);
-            client.update(0, millis(100), Some(millis(100)), no_jitter)
-        };
-        assert_eq!(late(60), Ok(millis(165)));
-        assert_eq!(late(61), Err(millis(165)));
+        let written = Some(millis(100));
+        assert_eq!(
+            updated(SimDuration::from_millis(60), written),
+            Ok(millis(165))
+        );
+        assert_eq!(
+            updated(SimDuration::from_millis(61), written),
+            Err(millis(165))
+        );
     }
 
     #[test]

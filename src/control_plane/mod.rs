@@ -32,7 +32,7 @@ mod targets;
 mod work_queue;
 
 pub use agenda::Agenda;
-pub use api_client::{ApiClient, ApiRequest, RetryPolicy, UpdateTry};
+pub use api_client::{ApiClient, ApiRequest, CachedUpdate, RetryPolicy, UpdateTry};
 pub use controller::{Change, Controller, ControllerInput, RolloutObject, Traits};
 pub use driver::ControlPlane;
 pub use hub::{PendingWork, SharedHub, SharedWorkers, WorkerTurn};

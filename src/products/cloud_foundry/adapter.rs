@@ -64,7 +64,7 @@ use crate::engine::{EntityKey, Streams};
 use crate::products::Run;
 use crate::rollout::cloud_foundry::{
     AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, InstanceReports,
-    LrpState, Process, ProcessAction,
+    LrpState, Process, ProcessAction, UPDATE_FREQUENCY,
 };
 use crate::rollout::{Hold, ObjectCondition, RuleSet, TargetId};
 use crate::units::{SimDuration, SimTime};
@@ -130,6 +130,8 @@ impl<'s> CloudFoundryController<'s> {
         let world = run.fleet.world;
         let instances = world.clusters.len() as u32;
         let view = deployment.app(world.applications[0].release, instances);
+        let clock = run.hub.part(UPDATER, (), UpdaterClock::default());
+        clock.borrow_mut().add_app();
         Self {
             scheduler: CloudFoundry::new(deployment.rules).with_defects(deployment.upstream_bugs),
             deployment,
@@ -139,7 +141,7 @@ impl<'s> CloudFoundryController<'s> {
                 .of_hub(&run.hub)
                 .drawing_sums(),
             runtime: Runtime::of_controller(0, run.hub.workers(UPDATER, UPDATER_WORKERS)),
-            clock: run.hub.part(UPDATER, (), UpdaterClock::default()),
+            clock,
             due: SimTime::ZERO,
             oldest: view.processes[0].id,
             view,
@@ -376,8 +378,7 @@ impl<'s> CloudFoundryController<'s> {
         self.view.store(&pass);
         self.count_instances();
         self.clock.borrow_mut().ends_at(end);
-        self.scheduler.set_last_pass(begun);
-        let next = self.scheduler.next_pass(now);
+        let next = now.max(begun + UPDATE_FREQUENCY);
         let user = self.user_wakes(now, plane);
         if let Some(wake_at) = pass.wake_at.map(|_| next).or(user) {
             self.await_pass(wake_at, plane);

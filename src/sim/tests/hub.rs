@@ -361,24 +361,32 @@ struct UpdaterPass {
     ends_s: Vec<f64>,
 }
 
-#[test]
-fn two_apps_share_the_updater_in_a_whole_run() {
-    // A pass takes 10 s for its queries, and 4 s for each write.
+/// Rolls out an app on two clusters, and another one on six that is released at this time. A pass takes 10 s for its
+/// queries, and 4 s for each write; the request that creates a deployment takes 14 s.
+fn passes_of_two_apps(released_s: u64) -> Vec<UpdaterPass> {
     let fleet = "{name: 'a-{1..2}', nodes: 1, labels: {half: a}}, {name: 'b-{1..6}', nodes: 1, labels: {half: b}}";
-    let rollouts = format!("{}\ncontroller: {{request: 1 s}}", two_applications());
+    let rollouts = format!(
+        "applications: {{one: {{clusters: {{matchLabels: {{half: a}}}}, {RELEASE}}}, two: {{clusters: {{matchLabels: \
+         {{half: b}}}}, releases: [{{at: {released_s} s}}], {RELEASE}}}}}\ncontroller: {{request: 1 s}}"
+    );
     let variant = variant(fleet, &rollouts, "cloudFoundry: {strategy: rolling}");
     let record = sim::run_observed(&variant, 1, 0, &mut ()).expect("it starts no process");
     let mut passes: Vec<UpdaterPass> = Vec::new();
     for row in record.passes.iter().filter(|row| row.created == 0) {
         let end = row.t_s + row.duration_s;
         match passes.last_mut() {
-            Some(pass) if pass.begins_s == row.t_s => pass.ends_s.push(end),
+            Some(pass) if (pass.begins_s - row.t_s).abs() < 1e-9 => pass.ends_s.push(end),
             _ => passes.push(UpdaterPass {
                 begins_s: row.t_s,
                 ends_s: vec![end],
             }),
         }
     }
+    passes
+}
+
+/// Fails unless each pass begins when the one before has ended, and no earlier than 5 s after its begin.
+fn assert_one_after_the_other(passes: &[UpdaterPass]) {
     for (pass, next) in passes.iter().zip(&passes[1..]) {
         let last = pass.ends_s.iter().fold(0.0_f64, |last, end| last.max(*end));
         assert!(
@@ -388,6 +396,26 @@ fn two_apps_share_the_updater_in_a_whole_run() {
             next.begins_s
         );
     }
+}
+
+#[test]
+fn two_apps_share_the_updater_in_a_whole_run() {
+    let passes = passes_of_two_apps(0);
+    assert_one_after_the_other(&passes);
     let shared = passes.iter().filter(|pass| pass.ends_s.len() == 2).count();
     assert!(shared > 2, "both apps have their parts: {shared}");
+}
+
+#[test]
+fn an_app_that_is_created_during_a_pass_waits_for_the_next_one() {
+    let passes = passes_of_two_apps(12);
+    assert_one_after_the_other(&passes);
+    // The second deployment exists from 26 s.
+    let first_of_both = passes.iter().find(|pass| pass.ends_s.len() == 2);
+    let begins_s = first_of_both.expect("they share passes").begins_s;
+    let busy = passes
+        .iter()
+        .find(|pass| pass.begins_s <= 26.0 && 26.0 < pass.ends_s[0]);
+    let busy = busy.expect("the updater is busy with the first app");
+    assert!((begins_s - busy.ends_s[0]).abs() < 0.01, "{begins_s} s");
 }

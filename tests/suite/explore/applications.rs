@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Served;
+use super::page::{ANSWERED, until};
+use crate::report_page::browser::{self, Page};
 
 const APPLICATIONS: &str = r#"
 name: morning
@@ -58,4 +60,40 @@ fn several_applications_are_explored() {
     );
     let later_s = last_ready_s(&after) - last_ready_s(&before);
     assert!((880.0..920.0).contains(&later_s), "{later_s} s, not 15 min");
+    assert!(page.contains("Each square is a deployment"), "{page}");
+    let table = after["data"]["applications"]
+        .as_array()
+        .expect("a table of applications");
+    let names: Vec<&Value> = table.iter().map(|row| &row["name"]).collect();
+    assert_eq!(names, ["shop", "svc-1", "svc-2"]);
+    let unchanged = &before["data"]["applications"];
+    for (at, row) in table.iter().enumerate() {
+        let completion = &row["completion"];
+        assert_ne!(completion[0], "unfinished", "{row}");
+        assert_ne!(completion[1], "unfinished", "{row}");
+        assert_eq!(row["left_behind"], json!(["0", "0"]));
+        assert_ne!(row["peak_pulls"], json!(["0", "0"]), "{row}");
+        // Both sides of the first answer, and the first side of the second, are the same run.
+        let same = &unchanged[at]["completion"];
+        assert_eq!((&same[0], &same[1]), (&completion[0], &completion[0]));
+    }
+}
+
+#[test]
+fn a_reader_sees_the_table_of_applications() {
+    let Some(browser) = browser::find() else {
+        return;
+    };
+    let served = Served::begin(APPLICATIONS);
+    let mut page = Page::open_at(&browser, &served.address(), 1280, 900);
+    until(&mut page, ANSWERED);
+    let names = page.text(
+        "[...document.querySelectorAll('#applications tbody th')].map((cell) => cell.textContent).join('|')",
+    );
+    assert_eq!(names, "shop|svc-1|svc-2");
+    assert!(page.is("document.querySelectorAll('#applications tbody td').length === 18"));
+    let title =
+        page.text("document.querySelector('#curve-ready').previousElementSibling.textContent");
+    assert_eq!(title, "Deployments ready on the new revision deployments");
+    assert!(page.complaints().is_empty(), "{:?}", page.complaints());
 }

@@ -7,7 +7,7 @@ use crate::common::folder_with;
 use crate::report_page::browser::{self, Page};
 
 /// Waits until a JavaScript expression is true.
-fn until(page: &mut Page, condition: &str) {
+pub(super) fn until(page: &mut Page, condition: &str) {
     let start = Instant::now();
     while !page.is(condition) {
         let progress = page
@@ -21,7 +21,8 @@ fn until(page: &mut Page, condition: &str) {
     }
 }
 
-const ANSWERED: &str = "!document.querySelector('.answers').classList.contains('stale') && /^\\d/.test(document.getElementById('progress').textContent)";
+/// The condition that the newest question has an answer.
+pub(super) const ANSWERED: &str = "!document.querySelector('.answers').classList.contains('stale') && /^\\d/.test(document.getElementById('progress').textContent)";
 
 /// The texts of the table row with this heading.
 fn row(page: &mut Page, heading: &str) -> Vec<String> {

@@ -1,6 +1,11 @@
 // Several applications: a square is one of them on a cluster, and a choice shows the squares of a single one.
 
 state.application = "";
+const ofDeployments = sameTargets ? "deployments" : "% of deployments";
+Object.assign(
+  quantities.find(({ id }) => id === "ready"),
+  { title: "Deployments ready on the new revision", unit: ofDeployments },
+);
 const partsOf = new WeakMap();
 const clustersOfAll = clustersOf;
 const describedAlone = described;

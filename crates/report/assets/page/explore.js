@@ -21,6 +21,27 @@ function drawAnswer(data) {
   changed("shown");
   changed("fleets");
   drawRows(data.rows);
+  if (data.applications) drawApplications(data.applications);
+}
+
+/** The section for the table of several applications, with an empty table. */
+function sectionOfApplications() {
+  const heading = make("h2", { id: "applications-title" }, "Applications");
+  const note = make("p", { class: "note" }, "Medians of the runs so far, before and after. Completion counts from the application's own release.");
+  const titles = ["application", "completion before", "after", "left behind before", "after", "peak pulls before", "after"];
+  const head = make("thead", {}, make("tr", {}, ...titles.map((title) => make("th", { scope: "col" }, title))));
+  const table = make("table", { id: "applications", class: "plain" }, head, make("tbody"));
+  const scroll = make("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": "applications-title" }, table);
+  return make("section", { "aria-labelledby": "applications-title" }, heading, note, make("div", { class: "wide" }, scroll));
+}
+
+function drawApplications(applications) {
+  if (!byId("applications")) byId("difference").after(sectionOfApplications());
+  const rows = applications.map(({ name, completion, left_behind, peak_pulls }) => {
+    const cells = [completion, left_behind, peak_pulls].flat().map((text) => make("td", {}, text));
+    return make("tr", {}, make("th", { scope: "row" }, name), ...cells);
+  });
+  byId("applications").tBodies[0].replaceChildren(...rows);
 }
 
 function drawRows(rows) {

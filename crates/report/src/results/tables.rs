@@ -528,8 +528,8 @@ mod tests {
     use super::super::{ApplicationBin, ApplicationSeries, RunOutcome, RunRecord, SeriesRow};
     use super::*;
 
-    fn two_variants() -> Vec<VariantRecord> {
-        let cluster = ClusterRow {
+    fn cluster() -> ClusterRow {
+        ClusterRow {
             application: "shop".to_owned(),
             cluster: "store, \"north\"".to_owned(),
             stage: String::new(),
@@ -548,28 +548,40 @@ mod tests {
             pulls: 3,
             failed_pulls: 0,
             received_bytes: u64::MAX,
-        };
-        let pass = PassRow {
+        }
+    }
+
+    fn pass() -> PassRow {
+        PassRow {
             t_s: 1e-9,
             passes: 1,
             duration_s: 2.5,
             created: 1,
             promoted: 2,
             unavailable: 3,
-        };
-        let status = StatusRow {
+        }
+    }
+
+    fn status() -> StatusRow {
+        StatusRow {
             t_s: 0.1 + 0.2,
             object: "Bundle/app".to_owned(),
             condition: "Ready".to_owned(),
             status: "False".to_owned(),
             reason: String::new(),
             message: "NotReady(1) [Cluster fleet-default/a]; WaitApplied(2), \"b\"".to_owned(),
-        };
-        let workload = |name: &str, ready_s| WorkloadRow {
+        }
+    }
+
+    fn workload(name: &str, ready_s: Option<f64>) -> WorkloadRow {
+        WorkloadRow {
             workload: name.to_owned(),
             ready_s,
-        };
-        let application = |name: &str, completion_s| ApplicationRow {
+        }
+    }
+
+    fn application(name: &str, completion_s: Option<f64>) -> ApplicationRow {
+        ApplicationRow {
             application: name.to_owned(),
             targets: 3,
             targets_done: 2,
@@ -584,8 +596,11 @@ mod tests {
             received_bytes: u64::MAX,
             defective_targets: 1,
             exposed_targets: 1,
-        };
-        let release = ReleaseRow {
+        }
+    }
+
+    fn release() -> ReleaseRow {
+        ReleaseRow {
             application: "shop".to_owned(),
             release: 2,
             content: "installed".to_owned(),
@@ -597,37 +612,48 @@ mod tests {
             targets_done: 3,
             egress_bytes: u64::MAX,
             exposed_target_hours: 0.1 + 0.7,
-        };
-        let over_time = |name: &str, pulls| ApplicationSeries {
+        }
+    }
+
+    fn over_time(name: &str, pulls: u64) -> ApplicationSeries {
+        ApplicationSeries {
             application: name.to_owned(),
             bins: vec![ApplicationBin {
                 pulls: pulls + 1,
                 pulls_at_peak: pulls,
                 ready_new: 2,
             }],
-        };
-        let full = |replicate, peak| RunRecord {
+        }
+    }
+
+    /// Returns a run with a row in every table.
+    fn full_run(replicate: u32, peak: u64) -> RunRecord {
+        RunRecord {
             application_series: vec![over_time("shop", peak - 1), over_time("(others)", 1)],
             applications: vec![application("shop", None), application("till", Some(9.5))],
-            releases: vec![release.clone()],
+            releases: vec![release()],
             workloads: vec![workload("shop", Some(0.1 + 0.2)), workload("till", None)],
-            clusters: vec![cluster.clone()],
-            passes: vec![pass],
-            statuses: vec![status.clone()],
+            clusters: vec![cluster()],
+            passes: vec![pass()],
+            statuses: vec![status()],
             series: vec![SeriesRow {
                 pulls: peak,
                 ..SeriesRow::default()
             }],
             ..run_record(replicate, peak)
-        };
-        let mut stalled = full(1, 4);
+        }
+    }
+
+    fn two_variants() -> Vec<VariantRecord> {
+        let mut stalled = full_run(1, 4);
         stalled.run.outcome = RunOutcome::Stalled;
         stalled.run.completion_s = None;
         stalled.run.held_by = "maxUnavailable".to_owned();
         stalled.run.held_detail = "one cluster, \"north\", is offline".to_owned();
+        let complete = vec![full_run(0, 9), full_run(1, 7), full_run(2, 8)];
         vec![
-            variant("all at once", vec![full(0, 9), full(1, 7), full(2, 8)]),
-            variant("one", vec![full(0, 4), stalled]),
+            variant("all at once", complete),
+            variant("one", vec![full_run(0, 4), stalled]),
         ]
     }
 
@@ -677,20 +703,23 @@ mod tests {
         );
     }
 
+    /// Returns the table of clusters of a run with a deployment of this application.
+    fn clusters_csv(application: &str) -> String {
+        let mut run = run_record(0, 1);
+        run.clusters.push(ClusterRow {
+            application: application.to_owned(),
+            ..ClusterRow::default()
+        });
+        let mut files = Tables::of(&[variant("v", vec![run])], 1).files();
+        files.retain(|(name, _)| *name == "clusters.csv");
+        String::from_utf8(files.remove(0).1).expect("CSV is text")
+    }
+
     #[test]
     fn clusters_have_a_column_of_applications_only_if_there_are_several() {
-        let header_with = |application: &str| {
-            let mut run = run_record(0, 1);
-            run.clusters.push(ClusterRow {
-                application: application.to_owned(),
-                ..ClusterRow::default()
-            });
-            let mut files = Tables::of(&[variant("v", vec![run])], 1).files();
-            files.retain(|(name, _)| *name == "clusters.csv");
-            String::from_utf8(files.remove(0).1).expect("CSV is text")
-        };
-        assert!(header_with("").starts_with("variant,strategy,setting,replicate,cluster,"));
-        let several = header_with("shop");
+        let one = clusters_csv("");
+        assert!(one.starts_with("variant,strategy,setting,replicate,cluster,"));
+        let several = clusters_csv("shop");
         assert!(
             several.starts_with("variant,strategy,setting,replicate,application,cluster,")
                 && several.contains(",0,shop,,"),

@@ -145,11 +145,6 @@ impl CloudFoundry {
         SimTime::from_nanos(last.saturating_add(rounds.saturating_mul(period)))
     }
 
-    /// Sets the start of the updater's last pass, if it was not one of this app.
-    pub const fn set_last_pass(&mut self, last: SimTime) {
-        self.last = last;
-    }
-
     /// Runs one pass of the updater. While a deployment is in progress, each pass requests the next pass. While all
     /// deployments are paused or finished, passes have no effect. After an action of a user, the next pass is due at
     /// [`next_pass`](Self::next_pass).

@@ -15,8 +15,8 @@
 
 use super::super::application_controller::SetStep;
 use super::ArgoCdController;
-use super::pass::{SET, SetUpdate};
-use crate::control_plane::{Plane, RetryPolicy, UpdateTry};
+use super::set_client::{RunningUpdate, SetUpdate, UpdatePurpose};
+use crate::control_plane::{Plane, UpdateTry};
 use crate::rollout::TargetSet;
 use crate::rollout::argo_cd::{ApplicationView, SetWrite};
 use crate::units::SimTime;
@@ -29,45 +29,6 @@ pub(super) struct DecidingPass {
     changed: TargetSet,
     /// When each update so far was accepted. `None`: it was refused.
     answers: Vec<Option<SimTime>>,
-}
-
-/// What a pass updates in the set's status.
-#[derive(Clone, Copy, Debug)]
-enum UpdatePurpose {
-    /// Rows or conditions, which the decision has asked for.
-    Decision(SetWrite),
-    /// The list of resources, which was read at this time.
-    List(SimTime),
-}
-
-/// An update of the set's status in progress.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RunningUpdate {
-    purpose: UpdatePurpose,
-    /// Whether the content differs from what the API server has.
-    is_new: bool,
-    /// The number of tries so far.
-    tries: u32,
-}
-
-impl RunningUpdate {
-    /// Creates the update that a decision has asked for.
-    const fn of_decision(write: SetWrite) -> Self {
-        Self {
-            purpose: UpdatePurpose::Decision(write),
-            is_new: write.is_new(),
-            tries: 0,
-        }
-    }
-
-    /// Creates the update of the list of resources, which was read at `listed`.
-    pub(super) const fn of_list(is_new: bool, listed: SimTime) -> Self {
-        Self {
-            purpose: UpdatePurpose::List(listed),
-            is_new,
-            tries: 0,
-        }
-    }
 }
 
 impl ArgoCdController<'_> {
@@ -137,11 +98,8 @@ impl ArgoCdController<'_> {
         };
         let tries = update.tries;
         update.tries += 1;
-        let retry = RetryPolicy::DEFAULT;
-        let tried = client
-            .api
-            .try_update(SET, now, client.written, retry, tries);
-        match tried {
+        let of_set = client.update_of_set();
+        match client.api.try_update(of_set, now, tries) {
             UpdateTry::Again(at) => self.view.queue.step(at, SetStep::Try, plane),
             UpdateTry::Accepted(at) => {
                 let step = SetStep::Updated { is_written: true };

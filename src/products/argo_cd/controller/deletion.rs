@@ -97,7 +97,7 @@ impl ArgoCdController<'_> {
             at = self
                 .client
                 .api
-                .in_turn(super::pass::APPLICATIONS, at, owned.count());
+                .in_turn(super::set_client::APPLICATIONS, at, owned.count());
             self.deletion = Some(SetDeletion::Gone);
         } else if self.strategy.options.enable_progressive_syncs
             && self.strategy.spec.is_deletion_reversed()
@@ -116,7 +116,11 @@ impl ArgoCdController<'_> {
         let mut at = now;
         for action in &pass.actions {
             if let ApplicationAction::Delete(target) = *action {
-                at = self.client.api.send(super::pass::APPLICATIONS, at).answered;
+                at = self
+                    .client
+                    .api
+                    .send(super::set_client::APPLICATIONS, at)
+                    .answered;
                 self.mark_deleted(target, at, plane);
             }
         }

@@ -37,6 +37,7 @@
 mod decision;
 mod deletion;
 mod pass;
+mod set_client;
 
 use std::sync::Arc;
 
@@ -61,7 +62,8 @@ use crate::units::{SimDuration, SimTime, counted};
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind, TargetId};
 use decision::DecidingPass;
 use deletion::SetDeletion;
-use pass::{SetClient, WritingPass};
+use pass::WritingPass;
+use set_client::SetClient;
 
 /// Number of workers of the ApplicationSet controller, for all sets. Source: `--concurrent-reconciliations` in
 /// `cmd/argocd-applicationset-controller/commands/applicationset_controller.go` of argoproj/argo-cd.

@@ -7,55 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::super::application_controller::{ApplicationWrite, SetStep};
 use super::ArgoCdController;
-use super::decision::RunningUpdate;
-use crate::control_plane::{ApiClient, Plane, RetryPolicy};
+use super::set_client::{APPLICATIONS, RunningUpdate, SetUpdate};
+use crate::control_plane::Plane;
 use crate::rollout::argo_cd::{ApplicationAction, Barrier, SetDecision, SetWrite};
 use crate::rollout::{Revision, TargetId};
 use crate::units::SimTime;
-
-/// Kinds of objects with separate rate limits in the ApplicationSet controller's client.
-pub(super) const APPLICATIONS: usize = 0;
-pub(super) const SET: usize = 1;
-
-/// The client of the ApplicationSet controller.
-pub(super) struct SetClient {
-    pub(super) api: ApiClient,
-    /// The last time at which the set's status was written with changed content.
-    pub(super) written: Option<SimTime>,
-    /// The update in progress, if its tries are sent one after another.
-    pub(super) updating: Option<RunningUpdate>,
-}
-
-/// The outcome of an update of the set's status.
-pub(super) struct SetUpdate {
-    pub(super) is_written: bool,
-    /// The time of the answer to the last try.
-    pub(super) answered: SimTime,
-}
-
-impl SetClient {
-    /// Updates the set's status at `begin`. `changes`: whether its content differs.
-    fn update(&mut self, begin: SimTime, changes: bool) -> SetUpdate {
-        match self
-            .api
-            .update(SET, begin, self.written, RetryPolicy::DEFAULT)
-        {
-            Ok(answered) => {
-                if changes {
-                    self.written = Some(answered);
-                }
-                SetUpdate {
-                    is_written: true,
-                    answered,
-                }
-            }
-            Err(answered) => SetUpdate {
-                is_written: false,
-                answered,
-            },
-        }
-    }
-}
 
 /// The rank of an Application within a pass: first the requested comparisons, then the other writes by name.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

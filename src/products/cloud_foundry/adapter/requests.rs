@@ -56,16 +56,14 @@ impl CloudFoundryController<'_> {
         self.start(new, instances, at, plane);
         self.count_instances();
         if self.view.active().is_some() {
-            self.await_next_pass(now, plane);
+            self.await_next_pass(at, plane);
         }
         at
     }
 
     /// Lets the updater's next pass handle the app, unless an earlier pass is due.
     fn await_next_pass(&mut self, now: SimTime, plane: &mut Plane<'_>) {
-        let begun = self.clock.borrow().begun();
-        self.scheduler.set_last_pass(begun);
-        let next = self.scheduler.next_pass(now);
+        let next = self.clock.borrow().asks_at(now);
         if !self.has_due_pass || next < self.due {
             self.await_pass(next, plane);
         }
@@ -161,6 +159,6 @@ impl CloudFoundryController<'_> {
             self.continues = plane.person_acts(now, own);
         }
         let next = self.continues.into_iter().chain(self.cancels).min()?;
-        Some(self.scheduler.next_pass(next.max(now)))
+        Some(self.clock.borrow().asks_at(next.max(now)))
     }
 }

@@ -66,12 +66,12 @@ const FIXED: &[(&str, &str, &str)] = &[
         "counted in Kubernetes' source",
     ),
     (
-        "products/argo_cd/controller/pass.rs",
+        "products/argo_cd/controller/set_client.rs",
         "APPLICATIONS",
         "the number of a kind of object",
     ),
     (
-        "products/argo_cd/controller/pass.rs",
+        "products/argo_cd/controller/set_client.rs",
         "SET",
         "the number of a kind of object",
     ),

@@ -55,8 +55,13 @@ strategies:
   commit:
     argoCd:
       release: commit
-      applicationController: {{appResync: {refresh} s, appResyncJitter: 0 s, shards: 10, sharding: round-robin, cpu: 8, \
-         clientBurst: {burst}}}
+      applicationController:
+        appResync: {refresh} s
+        appResyncJitter: 0 s
+        shards: 10
+        sharding: round-robin
+        cpu: 8
+        clientBurst: {burst}
 "
     );
     let mut first = f64::INFINITY;
@@ -71,7 +76,6 @@ strategies:
 }
 
 #[test]
-#[ignore = "takes minutes; run it with `cargo test --lib published -- --ignored --nocapture`"]
 fn ten_thousand_applications_of_several_sets_are_synced_as_by_one_set() {
     for row in ROWS {
         let minutes = synced_in_min(row.sets, row.clusters, 1);

@@ -6,6 +6,14 @@
 //!
 //! Here 100 placements are 100 applications, ten on each tenth of the members. Nothing is set on these times.
 //!
+//! The figure is missed, and the cause is the limit of the work generator's requeues. A run writes the specification of
+//! a binding and then, in a second request, its condition RolloutStarted. The generator sees the first write before the
+//! second is answered, and asks for a requeue (`Result{Requeue: true}` in `pkg/controllers/workgenerator/controller.go`
+//! at 382c2cf, the measured build). Its queue allows 10 of these in a second after a burst of 100, as long as
+//! `UsePriorityQueue` is not set (`pkg/controller/controller.go` of controller-runtime v0.22.4). So 10,000 bindings take
+//! 990 s. In 132 s the queue allows 1,420, so the measured hub cannot have requeued more than 14 % of its bindings. Why
+//! so few is not known: both writes of most bindings must have reached its cache together.
+//!
 //! Left out: the other 900 placements, which are at rest; the hub's CPU.
 
 use super::{compare, median, runs};
@@ -26,9 +34,14 @@ fn fleet(tenths: usize) -> String {
     members.join(", ")
 }
 
-/// Returns the median time until the product reports a run as complete, in seconds. `runs_each`: the number of runs on
-/// each tenth of the members.
-fn succeeded_s(tenths: usize, runs_each: usize) -> f64 {
+/// When the product reports the runs as complete, in seconds.
+struct SucceededRuns {
+    median_s: f64,
+    last_s: f64,
+}
+
+/// Begins update runs at once. `runs_each`: the number of runs on each tenth of the members.
+fn succeeded(tenths: usize, runs_each: usize) -> SucceededRuns {
     let mut applications = String::new();
     for tenth in 0..tenths {
         applications += &format!(
@@ -62,13 +75,35 @@ applications:
             times.push(row.completion_s.expect("every run succeeds"));
         }
     }
-    median(times)
+    SucceededRuns {
+        last_s: times.iter().fold(0.0, |last, time| time.max(last)),
+        median_s: median(times),
+    }
+}
+
+/// Returns the time in which the queue of the work generator allows a requeue of each binding, in seconds.
+fn requeued_s(bindings: usize) -> f64 {
+    (bindings - 100) as f64 / 10.0
 }
 
 #[test]
-#[ignore = "takes minutes; run it with `cargo test --lib published -- --ignored --nocapture`"]
 fn a_hundred_staged_runs_take_longer_than_published() {
-    let hundred = succeeded_s(10, 10);
-    let error = compare("100 staged runs at once, median, s", hundred, MEASURED_S);
-    assert!(error > 0.2, "missed: the only worker is busy for too long");
+    let hundred = succeeded(10, 10);
+    let error = compare(
+        "100 staged runs at once, median, s",
+        hundred.median_s,
+        MEASURED_S,
+    );
+    assert!(error > 0.2, "missed: requeues are limited to 10 a second");
+}
+
+#[test]
+fn the_limit_of_requeues_decides_how_long_many_staged_runs_take() {
+    for (tenths, runs_each) in [(2, 10), (10, 5), (10, 10)] {
+        let bindings = tenths * 100 * runs_each;
+        let limit_s = requeued_s(bindings);
+        let what = format!("{} staged runs, s", tenths * runs_each);
+        let error = compare(&what, succeeded(tenths, runs_each).last_s, limit_s);
+        assert!(error.abs() < 0.05, "{bindings} bindings");
+    }
 }

@@ -151,14 +151,17 @@ mod tests {
         ApplicationBin, ApplicationSeries, ApplicationTimeline, OTHER_APPLICATIONS, VariantInfo,
     };
 
+    fn bin(pulls_at_peak: u64) -> ApplicationBin {
+        ApplicationBin {
+            pulls: 100,
+            pulls_at_peak,
+            ready_new: 0,
+        }
+    }
+
     fn timeline(shares: &[(&str, u64)]) -> ApplicationTimeline {
         let mut applications = Vec::new();
         for &(name, pulls) in shares {
-            let bin = |pulls_at_peak| ApplicationBin {
-                pulls: 100,
-                pulls_at_peak,
-                ready_new: 0,
-            };
             applications.push(ApplicationSeries {
                 application: name.to_owned(),
                 bins: vec![bin(0), bin(pulls), bin(pulls / 2)],

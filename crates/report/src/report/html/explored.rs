@@ -8,11 +8,12 @@ use serde::Serialize;
 use super::markup::{escaped, filled};
 use super::{
     OVER_TIME, PageData, STYLE, UPLOT, UPLOT_LICENCE, UPLOT_STYLE, about, is_log, script_json,
-    scripts,
+    scripts, target_of,
 };
+use crate::report::applications::{ApplicationMedians, after as duration, shown};
 use crate::report::columns::{COLUMNS, Column, REACHABLE};
 use crate::report::data::{Results, VariantResults};
-use crate::report::format::in_unit;
+use crate::report::format::{count, in_unit};
 use crate::report::limits::AssertedLimit;
 use crate::report::style::CurveStyle;
 use crate::results::SummaryRow;
@@ -47,7 +48,18 @@ struct ExploredRow {
     sign: i8,
 }
 
-/// The data of both variants for the page, as JSON: curves and fleets, and the table of measures.
+/// One of several applications before and after: medians over the runs, in words.
+#[derive(Debug, Serialize)]
+struct ExploredApplication {
+    name: String,
+    /// Time from its own release until its reachable targets are ready.
+    completion: [String; 2],
+    left_behind: [String; 2],
+    peak_pulls: [String; 2],
+}
+
+/// The data of both variants for the page, as JSON: curves and fleets, the table of measures, and a table of the
+/// applications if there are several.
 ///
 /// # Panics
 /// Panics if the results are not those of [`EXPLORED`].
@@ -72,7 +84,36 @@ pub fn explored(results: &Results) -> serde_json::Value {
         .filter_map(|limit| of_limit(limit, before, after))
         .chain(measures)
         .collect();
-    serde_json::json!({"page": page, "rows": rows})
+    let mut data = serde_json::json!({"page": page, "rows": rows});
+    let applications = of_applications(before, after);
+    if !applications.is_empty() {
+        data["applications"] = serde_json::json!(applications);
+    }
+    data
+}
+
+/// Returns the applications that a table shows, in their order. Empty for a single application.
+fn of_applications(
+    before: &VariantResults<'_>,
+    after: &VariantResults<'_>,
+) -> Vec<ExploredApplication> {
+    let unchanged = ApplicationMedians::all(before);
+    let changed = ApplicationMedians::all(after);
+    let mut rows = Vec::new();
+    for application in shown(&changed) {
+        let same = unchanged.iter().find(|one| one.name == application.name);
+        let Some(same) = same else {
+            continue;
+        };
+        let sides = [same, application];
+        rows.push(ExploredApplication {
+            name: application.name.to_owned(),
+            completion: sides.map(|side| duration(side.ready_s)),
+            left_behind: sides.map(|side| count(side.left_behind)),
+            peak_pulls: sides.map(|side| count(side.peak_pulls)),
+        });
+    }
+    rows
 }
 
 fn of_limit(
@@ -214,7 +255,7 @@ pub fn explore_page(page: &ExploredPage<'_>) -> String {
         &[
             ("displayed", "Lines and squares: replicate 0. "),
             ("released", ""),
-            ("square", &about::square("cluster", 1)),
+            ("square", &about::square(target_of(page.first), 1)),
         ],
     );
     let first = explored(page.first);

@@ -153,18 +153,12 @@ pub(super) fn page(results: &Results, charts: &PageCharts) -> String {
     } else {
         &provenance.question
     };
-    let has_applications = variants.iter().any(|one| !one.applications.is_empty());
-    let target = if has_applications {
-        "deployment"
-    } else {
-        "cluster"
-    };
     let over_time = filled(
         OVER_TIME,
         &[
             ("displayed", &about::displayed(results)),
             ("released", &about::released(&variants, &labels)),
-            ("square", &about::square(target, each)),
+            ("square", &about::square(target_of(results), each)),
         ],
     );
     filled(
@@ -295,6 +289,15 @@ impl<'r> VariantData<'r> {
             series,
             fleet,
         }
+    }
+}
+
+/// What a target of these results is: a cluster, or one of several applications on a cluster.
+fn target_of(results: &Results) -> &'static str {
+    if results.tables.applications.is_empty() {
+        "cluster"
+    } else {
+        "deployment"
     }
 }
 

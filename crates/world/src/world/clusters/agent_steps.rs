@@ -1,5 +1,5 @@
 //! A cluster's agent: receives instructions, applies them and reports back, each with a delay. Its workers, which
-//! all deployments of the cluster share, are in `agent_queue`, and the limits of its requests in `agent_client`.
+//! all deployments of the cluster share, are in `agent_queue`, and its requests in `agent_requests`.
 //!
 //! An instruction reaches an online cluster after a delay. Applying takes time (Fleet: a Helm upgrade). Then the agent
 //! reports the applied revision. [`ReadinessSpec`] determines how later changes of readiness are reported. A cluster

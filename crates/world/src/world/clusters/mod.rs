@@ -8,7 +8,7 @@
 //! | `cuts` | outages in progress that cut a cluster off |
 //! | `agent`, `agent_steps`, `agent_spec` | instructions, applies and reports, with their delays |
 //! | `agent_queue` | the workers of an agent, which its deployments share |
-//! | `agent_client` | the limit of an agent's requests, which its deployments share |
+//! | `agent_client`, `agent_requests` | the limit of an agent's requests, which its deployments share |
 //! | `apply_rules`, `failed_applies` | what an agent does when an apply fails |
 //! | `releases` | which revision is wanted, and how long deployments have a defective one |
 //! | `removal` | the end of a deployment's workloads, once nothing wants them |
@@ -25,6 +25,7 @@
 pub(super) mod agent;
 pub(super) mod agent_client;
 mod agent_queue;
+mod agent_requests;
 pub(super) mod agent_spec;
 mod agent_steps;
 pub(super) mod apply_rules;
