@@ -50,7 +50,10 @@ const PRODUCTS: &[(&str, &str)] = &[
         "kubeFleetRolling: {maxUnavailable: 25%}",
     ),
     ("KubeFleet, staged", "kubeFleetStaged: {file: staged.yaml}"),
-    ("Cloud Foundry, rolling", "cloudFoundry: {strategy: rolling, maxInFlight: 2}"),
+    (
+        "Cloud Foundry, rolling",
+        "cloudFoundry: {strategy: rolling, maxInFlight: 2}",
+    ),
     ("batches", "batches: {size: 2}"),
 ];
 
