@@ -492,7 +492,10 @@ mod tests {
         let [(at, report)] = reports[..] else {
             panic!("one report: {reports:?}")
         };
-        assert_eq!((at, report.failure), (3000, Some(ApplyFailure::Immutable)));
+        assert_eq!(
+            (at, report.failure),
+            (3000, failed(ApplyFailure::Immutable))
+        );
         assert_eq!(played.ready_s(), [None]);
     }
 
