@@ -2,6 +2,7 @@
 
 mod distribution;
 mod needs;
+mod releases;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -34,12 +35,20 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
 fn text(experiment: &Experiment) -> String {
     let mut text = format!("{}: {}\n", experiment.name, experiment.question);
     let mut previous: Option<&Scenario> = None;
+    let mut releases_before = Vec::new();
     for variant in &experiment.variants {
         let scenario = &variant.scenario;
         // Most variants differ only in their strategy.
         if previous.is_none_or(|previous| previous.world != scenario.world) {
             text.push('\n');
             text.push_str(&fleet(scenario, experiment.target));
+        }
+        let releases = releases::lines(scenario);
+        if releases != releases_before {
+            for line in &releases {
+                let _ = writeln!(text, "{line}");
+            }
+            releases_before = releases;
         }
         previous = Some(scenario);
         text.push('\n');

@@ -212,6 +212,10 @@ impl Checker<'_> {
         applications: usize,
         horizon: SimDuration,
     ) {
+        if !self.is_whole(path) {
+            // Entries with errors are missing from the list.
+            return;
+        }
         if let Some(problem) = releases.problem(applications) {
             self.report(path, problem.message, problem.help);
             return;

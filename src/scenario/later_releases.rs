@@ -57,7 +57,7 @@ impl Checker<'_> {
         for (at, release) in releases.iter().enumerate().skip(1) {
             let path = path.index(at);
             if release.rollback {
-                self.rollback(&path, release, earlier_contents);
+                self.rollback(&path, release, earlier_contents, first.kind);
                 earlier_contents = earlier_contents.saturating_sub(1);
                 continue;
             }
@@ -91,14 +91,19 @@ impl Checker<'_> {
     }
 
     /// Checks a rollback. `earlier`: the number of contents to which it can go back.
-    fn rollback(&mut self, path: &Path, release: &ReleaseAt, earlier: usize) {
+    fn rollback(&mut self, path: &Path, release: &ReleaseAt, earlier: usize, kind: ReleaseKind) {
         if !release.images.is_empty() || self.is_set(&path.key("faults")) {
             let help = "remove `images` and `faults`, or remove `rollback` for another content";
             let message = "a rollback publishes the content of an earlier release";
             self.report(&path.key("rollback"), message, help);
         }
         if earlier == 0 {
-            let help = "remove it, or write `kind: update` if an older revision runs at the start";
+            let help = match kind {
+                ReleaseKind::Update => "remove it: a rollback before it has gone back to the start",
+                ReleaseKind::Initial => {
+                    "remove it, or write `kind: update` if an older revision runs at the start"
+                }
+            };
             let message = "there is no earlier content to go back to";
             self.report(&path.key("rollback"), message, help);
         }

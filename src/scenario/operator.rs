@@ -15,6 +15,7 @@ use crate::control_plane::Change;
 use crate::document::path::Path;
 use crate::products::Strategy;
 use crate::rollout::Revision;
+use crate::units::{SimDuration, counted};
 use crate::world::{DurationModel, ImageSpec, LaterRelease, OLD, ReleaseKind, later_revision};
 
 /// A checked rule of the operator.
@@ -133,7 +134,7 @@ impl Checker<'_> {
         let images = path.key("images");
         if repairs && rule.images.is_empty() && self.is_whole(&images) {
             let help = "write e.g. `images: [{name: shop, manifest: {layers: [{size: 10 MB}]}}]`";
-            self.report(&images, "a release that repairs has other images", help);
+            self.report(&images, "a release that repairs needs other images", help);
         }
         if !repairs && self.is_set(&images) {
             let help = "remove it, or write `then: fixForward`";
@@ -168,6 +169,41 @@ impl Checker<'_> {
             let help = "write `kind: update` in the release, or `then: pause`";
             let message = "there is no earlier content to go back to";
             self.report(&path.key("then"), message, help);
+        }
+    }
+
+    /// Reports rules that never act: more targets than there are would have to show the sign, or people take longer
+    /// than a run. A rule that watches nothing was reported. `targets`: the number of targets of each application.
+    pub(super) fn operator_can_act(
+        &mut self,
+        rules: &[OperatorRule],
+        targets: &[usize],
+        horizon: SimDuration,
+    ) {
+        for (at, rule) in rules.iter().enumerate() {
+            let path = Path::of("operator").index(at);
+            let mut most = 0;
+            for (application, number) in targets.iter().enumerate() {
+                if rule.watches(application) {
+                    most = most.max(*number as u64);
+                }
+            }
+            if let OperatorSign::Failed(amount) | OperatorSign::Exposed(amount) = rule.sign
+                && most > 0
+                && !amount.can_be_exceeded(most)
+            {
+                let message = format!(
+                    "the rule never acts: {} are watched",
+                    counted(most as usize, "target")
+                );
+                let help = "write a smaller number, or a share such as `failed > 10%`";
+                self.report(&path.key("when"), message, help);
+            }
+            if rule.within.least() >= horizon.as_secs_f64() {
+                let message = format!("the rule never acts: runs end at {horizon}");
+                let help = "write a shorter time, or a longer `horizon`";
+                self.report(&path.key("within"), message, help);
+            }
         }
     }
 

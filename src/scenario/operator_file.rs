@@ -79,6 +79,11 @@ impl TargetAmount {
         }
     }
 
+    /// Returns whether a number of targets can be above the amount, out of this many.
+    pub(super) fn can_be_exceeded(self, all: u64) -> bool {
+        self.is_below(all, all)
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         if text.ends_with('%') {
             let share = Share::parse(text).map_err(|error| error.to_string())?;
@@ -101,6 +106,9 @@ impl TryFrom<String> for SignText {
         let Some((name, amount)) = text.split_once('>') else {
             return Err(format!("`{text}` has no `>`; {SIGNS}"));
         };
+        if amount.starts_with('=') {
+            return Err(format!("`{text}` has `>=`, and signs have `>`; {SIGNS}"));
+        }
         let amount = amount.trim();
         let sign = match name.trim() {
             "failed" => TargetAmount::parse(amount).map(OperatorSign::Failed),
@@ -146,6 +154,7 @@ mod tests {
             "slow > 5",
             "stalled > 5",
             "stalled > 0 s",
+            "failed >= 5",
         ] {
             assert!(sign(bad).is_err_and(
                 |message| message.contains("write `failed > 5`") || bad.ends_with("0 s")

@@ -121,7 +121,12 @@ impl Loader {
             }
             application.changes.sort_by_key(|(after, _)| *after);
         }
-        let operator = self.operator(&reading, &applications, &strategies);
+        let mut targets = Vec::new();
+        for application in &applications {
+            let own = application.view.as_ref().unwrap_or(&world.world);
+            targets.push(own.clusters.len());
+        }
+        let operator = self.operator(&reading, &applications, &strategies, &targets);
         self.check(&reading, |checker| checker.horizon(&reading.file));
         let price = self.check(&reading, |checker| {
             checker.price(reading.file.price.as_ref(), &world.world)
@@ -149,6 +154,7 @@ impl Loader {
         reading: &ReadExperiment,
         applications: &[ApplicationRollout],
         strategies: &[String],
+        targets: &[usize],
     ) -> Vec<OperatorRule> {
         let file = &reading.file;
         let mut entries = Vec::new();
@@ -165,6 +171,9 @@ impl Loader {
             });
         }
         let rules = self.check(reading, |checker| checker.operator_rules(file, &entries));
+        self.check(reading, |checker| {
+            checker.operator_can_act(&rules, targets, file.horizon);
+        });
         for (application, strategy) in applications.iter().zip(strategies) {
             self.check(reading, |checker| {
                 checker.supports_operator(&rules, strategy, &*application.strategy);

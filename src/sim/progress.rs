@@ -14,8 +14,8 @@ pub(super) struct Progress {
     first: Vec<SimTime>,
     /// Every change, in the order of time.
     changes: Vec<TargetChange>,
-    /// The number of changes before what is wanted now was wanted.
-    begun: usize,
+    /// The number of changes before each time at which another revision was wanted of some targets.
+    begun: Vec<usize>,
 }
 
 /// A change of a target between done and not done.
@@ -42,7 +42,7 @@ impl Progress {
             count: 0,
             first: Vec::with_capacity(targets),
             changes: Vec::with_capacity(targets),
-            begun: 0,
+            begun: Vec::new(),
         }
     }
 
@@ -70,7 +70,7 @@ impl Progress {
             self.set(TargetId::at(target), false, now);
         }
         self.first.truncate(self.count);
-        self.begun = self.changes.len();
+        self.begun.push(self.changes.len());
     }
 
     /// Returns the time of the last change after which a target was done. `None`: there was none.
@@ -90,7 +90,7 @@ impl Progress {
         let mut done = 0;
         let mut reached = None;
         for (number, change) in self.changes.iter().enumerate() {
-            if number == self.begun && done < wanted {
+            if done < wanted && self.begun.binary_search(&number).is_ok() {
                 reached = None;
             }
             if !among[change.target.index()] {
@@ -105,7 +105,7 @@ impl Progress {
                 reached = Some(change.at);
             }
         }
-        let is_begun_last = self.begun == self.changes.len() && done < wanted;
+        let is_begun_last = self.begun.last() == Some(&self.changes.len()) && done < wanted;
         reached.filter(|_| !is_begun_last)
     }
 
@@ -170,6 +170,23 @@ mod tests {
         progress.set(TargetId(2), true, at(7));
         assert_eq!(progress.reached(1.0), Some(at(7)));
         assert_eq!(progress.all_of(&[true, true, true]), Some(at(7)));
+    }
+
+    #[test]
+    fn a_release_of_targets_that_are_never_done_again_keeps_the_time_of_the_others() {
+        let mut progress = Progress::new(2);
+        let at = |secs| SimTime::from_secs(secs);
+        progress.set(TargetId(0), true, at(1));
+        progress.begin_anew(0..1, at(2));
+        progress.set(TargetId(0), true, at(3));
+        progress.begin_anew(1..2, at(4));
+        let reached = progress.all_of(&[true, false]);
+        assert_eq!(
+            reached,
+            Some(at(3)),
+            "not 1 s, which was before the release at 2 s"
+        );
+        assert_eq!(progress.all_of(&[true, true]), None);
     }
 
     #[test]

@@ -19,8 +19,8 @@ use crate::rollout::Hold;
 use crate::scenario::Variant;
 use crate::units::{BytesPerSec, SimDuration, SimTime, stats};
 use crate::world::{
-    Bin, ClusterFacts, DeploymentPhase, DistributionKind, LinkLoad, LinkOwner, PullError,
-    SiteFacts, TargetId, Totals, WorldSpec,
+    ApplicationId, Bin, ClusterFacts, DeploymentPhase, DistributionKind, LinkLoad, LinkOwner,
+    PullError, SiteFacts, TargetId, Totals, WorldSpec,
 };
 
 /// The end of a run.
@@ -164,8 +164,7 @@ impl Sim<'_> {
     /// through the targets of the application that was ready last; the time until its release belongs to the rule, and
     /// that from its first to its latest release to people.
     fn critical_path(&self, ends: PathEnds, activity: &[ControlActivity]) -> RolloutPath {
-        let last = self.progress.done_until(ends.end, usize::MAX);
-        let at = last.map_or(0, |done| self.application_of(done.target).index());
+        let at = self.ready_last(ends.end).index();
         let rollout = &self.rollouts[at];
         let released = rollout.released.unwrap_or(ends.released);
         let ControlActivity { passes, waits } = &activity[at];
@@ -181,6 +180,21 @@ impl Sim<'_> {
         path.rule += released.saturating_since(ends.released);
         path.people += latest.saturating_since(released);
         path
+    }
+
+    /// Returns the application that was ready last on its latest release, until `end`. Targets that were done on an
+    /// earlier release do not count: none of the application's targets may be able to get ready on the latest one.
+    fn ready_last(&self, end: SimTime) -> ApplicationId {
+        let mut before = usize::MAX;
+        while let Some(done) = self.progress.done_until(end, before) {
+            let application = self.application_of(done.target);
+            let releases = &self.rollouts[application.index()].releases;
+            if releases.latest().is_none_or(|latest| latest <= done.at) {
+                return application;
+            }
+            before = done.number;
+        }
+        ApplicationId::default()
     }
 
     /// Returns the facts about the targets of one application.

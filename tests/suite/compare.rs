@@ -358,3 +358,36 @@ fn the_workflows_compare_and_write_a_comment() {
         assert!(home.path().join("limits.xml").exists());
     }
 }
+
+#[test]
+fn people_who_react_are_compared_by_the_exposed_hours_also_if_one_version_has_none() {
+    let plain = "name: shop
+replicates: 2
+horizon: 4h
+fleet: [{name: 'c-{1..4}', nodes: 1}]
+release:
+  images: [{name: shop, manifest: {layers: [{size: 20 MB}]}}]
+  workloads: [{kind: Deployment, image: shop, readiness: {period: 5 s}}]
+faults: {defect: {share: 100%, kind: unready}}
+strategies: {quick: {rancherFleet: {maxUnavailable: 50%}}}
+";
+    let rule = "operator: [{when: failed > 0, within: 5 min, then: rollback}]\n";
+    let quick = format!("{plain}{rule}");
+    let slow = quick.replace("5 min", "40 min");
+    let folder = folder_with(&[
+        ("plain.yaml", plain),
+        ("quick.yaml", &quick),
+        ("slow.yaml", &slow),
+    ]);
+    // Two of four clusters have the defect until people act, so 35 min more are 1.2 hours.
+    let (later, _) = compared(folder.path(), &["quick.yaml", "slow.yaml", "--no-causes"]);
+    let row = later.lines().find(|line| line.contains("exposed hours"));
+    assert!(row.is_some_and(|row| row.contains("+1.17")), "{later}");
+    let (alone, code) = compared(folder.path(), &["plain.yaml", "quick.yaml", "--no-causes"]);
+    assert_eq!(code, 0, "{alone}");
+    let mut rows = alone.lines();
+    let row = rows.find(|line| line.trim_start().starts_with("exposed hours"));
+    assert!(row.is_some_and(|row| row.contains(" – ")), "{alone}");
+    let unchanged = alone.split("Unchanged:").nth(1).unwrap_or_default();
+    assert!(!unchanged.contains("exposed hours"), "{alone}");
+}

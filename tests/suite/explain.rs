@@ -162,3 +162,48 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
         "{initial}"
     );
 }
+
+#[test]
+fn later_releases_and_the_rules_of_people_are_explained_in_words() {
+    let printed = explained(
+        "
+name: way-back
+horizon: 12h
+fleet: [{name: 'c-{01..10}', nodes: 1}]
+release:
+  images:
+    - name: shop
+      manifest: {layers: [{digest: base, size: 100 MB}, {size: 40 MB}]}
+      previous: {layers: [{digest: base, size: 100 MB}, {size: 30 MB}]}
+  workloads: [{kind: Deployment, image: shop}]
+releases:
+  - {at: 10 min}
+  - {at: 1h, images: [{name: shop, manifest: {layers: [{digest: base, size: 100 MB}, {size: 50 MB}]}}]}
+  - {at: 2h}
+  - {at: 3h, rollback: true}
+operator:
+  - {when: failed > 10%, within: {median: 20 min, sigma: 0.5}, then: rollback}
+  - {when: stalled > 30 min, within: 5 min, then: pause}
+  - when: exposed > 1
+    within: 1h
+    then: fixForward
+    images: [{name: shop, manifest: {layers: [{size: 1 MB}]}}]
+strategies: {fleet: {rancherFleet: {}}}
+",
+    );
+    for line in [
+        "  these are the needs of the first releases only",
+        "release 2 at 1 h 00 min: content 2; 50 MB of it new to a node that runs content 1",
+        "release 3 at 2 h 00 min: content 3; 0 B of it new to a node that runs content 2",
+        "release 4 at 3 h 00 min: content 2; 0 B of it new to a node that runs content 3",
+        "people: when more than 10% of the targets fail, they release the content before it again, a median of \
+         20 min 00 s, sigma 0.5 later",
+        "people: when no target gets ready for 30 min 00 s, they pause its rollout, 5 min 00 s later",
+        "people: when more than 1 target have a defective revision, they release content 4, 1 h 00 min later",
+    ] {
+        assert!(
+            printed.lines().any(|printed| printed == line),
+            "{line}\n{printed}"
+        );
+    }
+}

@@ -505,3 +505,29 @@ sweep: {strategies.it.kubeFleetStaged.approvals.after: [AFTER]}
         );
     }
 }
+
+#[test]
+fn a_run_of_an_older_release_that_goes_on_later_puts_it_over_the_newer_one() {
+    // People stop the first run, release a fix, and start the first run again after the fix is everywhere, except on
+    // a cluster that is offline. The run writes its snapshot to each cluster that it has not started, whatever the
+    // cluster has (kubefleet-dev/kubefleet at e160c1c, `executeUpdatingStage` in
+    // `pkg/controllers/updaterun/execution.go`). It does not look for newer runs.
+    let run = run(
+        "  - {name: z-1, labels: {ring: '1'}, nodes: 1, offline: true}
+releases: [{at: 0 s}, {at: 1h, images: [{name: shop, manifest: {layers: [{size: 5 MB}]}}]}]
+",
+        "runs: [{name: first, states: [{after: 5 s, state: Stop}, {after: 3 h, state: Run}]}]",
+    );
+    let [first, fix] = &run.releases[..] else {
+        panic!("{:?}", run.releases);
+    };
+    assert!((1..27).contains(&first.targets_done), "stopped: {first:?}");
+    assert_eq!(fix.targets_done, 27, "the fix is everywhere else: {fix:?}");
+    assert_eq!(run.run.outcome, RunOutcome::Stalled);
+    assert_eq!(
+        run.run.targets_done,
+        first.targets_done,
+        "only those that the first run had updated before keep the fix: {}",
+        run.run.held()
+    );
+}

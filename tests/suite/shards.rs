@@ -152,6 +152,37 @@ fn the_merged_folder_has_the_bytes_of_a_single_run() {
 
 /// Clusters of each product are outside of a window for the first three minutes.
 #[test]
+fn later_releases_and_people_have_the_same_bytes_with_any_number_of_threads_and_shards() {
+    let text = EXPERIMENT
+        .replace("uncertainty: {draws: 3}\n", "")
+        .replace("replicates: 5", "replicates: 2");
+    let text = format!(
+        "{text}releases: [{{at: 0 s}}, {{at: 20 s, images: [{{name: app, manifest: {{layers: [{{size: 9 MB}}]}}}}]}}]
+operator: [{{when: stalled > 5 min, within: {{median: 10 min, sigma: 1}}, then: rollback}}]
+"
+    );
+    let folder = experiment(&text);
+    let at = folder.path();
+    run(
+        at,
+        &["run", "luck.yaml", "--threads", "1", "--out", "single"],
+    );
+    let releases = fs::read_to_string(at.join("single/releases.csv")).expect("there are releases");
+    assert!(
+        releases.contains("stalled > 5 min"),
+        "people act: {releases}"
+    );
+    run(
+        at,
+        &["run", "luck.yaml", "--threads", "3", "--out", "several"],
+    );
+    assert_same(at, "single", "several");
+    simulate_shards(at, &["run", "luck.yaml"], 2, 1);
+    run(at, &["merge", "shards", "--out", "merged"]);
+    assert_same(at, "single", "merged");
+}
+
+#[test]
 fn the_merged_folder_of_rollouts_with_windows_has_the_bytes_of_a_single_run() {
     let schedule = "
 apiVersion: fleet.cattle.io/v1alpha1

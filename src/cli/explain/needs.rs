@@ -30,6 +30,10 @@ pub(super) fn table(world: &WorldSpec) -> String {
     if needs.len() > MOST_ROWS {
         text.push_str(&format!("  and {} faster ones\n", needs.len() - MOST_ROWS));
     }
+    let mut applications = world.applications.iter();
+    if applications.any(|application| !application.later.is_empty()) {
+        text.push_str("  these are the needs of the first releases only\n");
+    }
     if world.distribution.pre_pull.is_some() {
         text.push_str("  the pre-pull needs these from its start, before the release\n");
     }

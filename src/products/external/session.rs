@@ -23,8 +23,8 @@ use crate::products::{FleetGroup, Run};
 use crate::rollout::{Hold, Revision};
 use crate::units::{Bytes, SimDuration, SimTime};
 use crate::world::{
-    ApplyFailure, ClusterSpec, DurationModel, NEW, NOTHING, OLD, ReleaseKind, Report, TargetId,
-    WorldSpec,
+    ApplyFailure, ClusterSpec, DurationModel, FailedApply, NEW, NOTHING, OLD, ReleaseKind, Report,
+    TargetId, WorldSpec,
 };
 
 /// The version of the protocol.
@@ -85,8 +85,8 @@ struct StateReport {
 pub(super) struct ProcessFailed;
 
 /// Returns the text that the process receives for a failed apply.
-const fn failed_apply(failure: ApplyFailure) -> &'static str {
-    match failure {
+const fn failed_apply(failure: FailedApply) -> &'static str {
+    match failure.kind {
         ApplyFailure::Rejected => "the apply was rejected by the API server",
         ApplyFailure::Immutable => "the apply would change a field that must not change",
         ApplyFailure::Hook => "a hook of the apply failed",

@@ -28,7 +28,7 @@ use crate::products::Run;
 use crate::rollout::Revision;
 use crate::rollout::kubefleet::{Binding, Bindings, WorkState};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ApplyFailure, NOTHING, OLD, Report, TargetId, WorldSpec};
+use crate::world::{ApplyFailure, NOTHING, Report, TargetId, WorldSpec};
 
 /// Number of workers of the generator, for all placements: a tenth of the largest fleet times a tenth of the concurrent
 /// placements, both 100 by default. Source: `cmd/hubagent/workload/setup.go` and
@@ -338,7 +338,8 @@ impl WorkGenerator {
             let binding = &self.bindings[*cluster];
             let is_shown = matches!(binding.status, Some((_, WorkState::ApplyFailed, _)));
             let failure = binding.report.and_then(|report| report.failure);
-            (*cluster, failure.filter(|_| is_shown))
+            let kind = failure.map(|failure| failure.kind);
+            (*cluster, kind.filter(|_| is_shown))
         })
     }
 
@@ -523,9 +524,16 @@ impl WorkGenerator {
     fn status(&self, cluster: usize, revision: Revision, now: SimTime) -> StatusUpdate {
         let binding = &self.bindings[cluster];
         let manifests = self.manifests_of(revision);
-        // A report of a failure that arrives after the return to what was installed is one of the revision before.
+        // A report of the failure of other manifests is one of the Work before its last write, which says nothing about
+        // the written one: the generator reads conditions of the Work's generation only.
         let state = match binding.report {
-            Some(report) if report.failure.is_some() && manifests != OLD => WorkState::ApplyFailed,
+            Some(Report {
+                failure: Some(failure),
+                ..
+            }) if failure.tried == manifests => WorkState::ApplyFailed,
+            Some(Report {
+                failure: Some(_), ..
+            }) => WorkState::Applying,
             Some(report) if report.applied == manifests && report.ready => WorkState::Available,
             Some(report) if report.applied == manifests => WorkState::Unavailable,
             _ => WorkState::Applying,

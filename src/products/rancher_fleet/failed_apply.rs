@@ -27,7 +27,7 @@
 
 use crate::rollout::rancher_fleet::BundleDeployment;
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, ApplyFailure, ApplyRules, NOTHING, Report};
+use crate::world::{AgentSpec, ApplyFailure, ApplyRules, FailedApply, NOTHING, Report};
 
 /// Duration of Helm's wait if only `atomic` requires it. Source: `DefaultStatusWatcherTimeout` in helm/helm v4.2.3
 /// `pkg/kube/statuswait.go:62`.
@@ -68,15 +68,19 @@ pub(super) fn store(report: Report, helm_rolls_back: bool, deployment: &mut Bund
     deployment.failed = report.failure.is_some() || (report.degraded && is_behind);
     deployment.failure = report
         .failure
-        .map(|failure| message(failure, helm_rolls_back));
+        .map(|failure| message(failure.kind, helm_rolls_back));
     deployment.applied = (report.applied != NOTHING).then_some(report.applied);
     deployment.ready = report.ready;
     deployment.non_modified = true;
-    if report.failure == Some(ApplyFailure::Immutable) {
-        // The agent tried the deployed id. If the deployment was promoted since then, the agent will apply the new id,
-        // and the deployment is unavailable until it reports that.
+    if let Some(FailedApply {
+        tried,
+        kind: ApplyFailure::Immutable,
+    }) = report.failure
+    {
+        // The id that the agent tried is stored as applied. If the deployment was promoted since then, the agent will
+        // apply the new id.
         deployment.failed = false;
-        deployment.applied = deployment.deployed;
+        deployment.applied = Some(tried);
         deployment.ready = false;
     }
 }
@@ -112,5 +116,48 @@ const fn message(failure: ApplyFailure, is_rolled_back: bool) -> &'static str {
             "release app failed, and has been rolled back due to rollback-on-failure being set: resource not ready: \
              context deadline exceeded"
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::{NEW, OLD, TargetId, later_revision};
+
+    #[test]
+    fn the_id_that_was_given_up_is_stored_as_applied_although_another_is_deployed() {
+        let fix = later_revision(0);
+        let mut deployment = BundleDeployment {
+            staged: Some(fix),
+            deployed: Some(fix),
+            applied: Some(OLD),
+            ready: true,
+            ..BundleDeployment::default()
+        };
+        let given_up = Report {
+            target: TargetId(0),
+            applied: OLD,
+            ready: true,
+            degraded: false,
+            failure: Some(FailedApply {
+                tried: NEW,
+                kind: ApplyFailure::Immutable,
+            }),
+        };
+        store(given_up, false, &mut deployment);
+        assert_eq!((deployment.applied, deployment.ready), (Some(NEW), false));
+        assert!(
+            !deployment.failed,
+            "`Deployed` is True: the agent has ended the apply"
+        );
+        let rejected = Report {
+            failure: Some(FailedApply {
+                tried: NEW,
+                kind: ApplyFailure::Rejected,
+            }),
+            ..given_up
+        };
+        store(rejected, false, &mut deployment);
+        assert_eq!((deployment.applied, deployment.failed), (Some(OLD), true));
     }
 }

@@ -6,6 +6,7 @@ pub(super) mod documented;
 mod effects;
 mod good;
 mod refused;
+mod releases;
 mod set;
 mod snippets;
 mod sweeps;

@@ -26,13 +26,22 @@ use super::{check_run, variant};
 /// Number of random worlds, each under one product.
 const WORLDS: u64 = 300;
 
-/// Adds applications to the scenario of a variant, each with a strategy, an image and a release time of its own.
-fn add_applications(luck: &mut Luck, product: Product, scenario: &mut Scenario) {
-    let number = if luck.chance(0.05) {
+/// Draws a number of applications.
+fn draw_number(luck: &mut Luck) -> u32 {
+    if luck.chance(0.05) {
         50
     } else {
         luck.number(2, 8)
-    };
+    }
+}
+
+/// Puts this number of applications into a scenario, each with a strategy, an image and a release time of its own.
+pub(crate) fn put_applications(
+    luck: &mut Luck,
+    number: u32,
+    product: Product,
+    scenario: &mut Scenario,
+) {
     let mut world = WorldSpec::clone(&scenario.world);
     without_room(&mut world);
     let first = world.applications[0].clone();
@@ -81,7 +90,7 @@ fn add_applications(luck: &mut Luck, product: Product, scenario: &mut Scenario) 
 }
 
 /// Removes the limits of room, and a pre-pull.
-fn without_room(world: &mut WorldSpec) {
+pub(crate) fn without_room(world: &mut WorldSpec) {
     for cluster in &mut world.clusters {
         cluster.autoscaling = None;
     }
@@ -92,7 +101,7 @@ fn without_room(world: &mut WorldSpec) {
 }
 
 /// Returns the world with only one of its applications.
-fn view(world: &WorldSpec, application: usize) -> WorldSpec {
+pub(crate) fn view(world: &WorldSpec, application: usize) -> WorldSpec {
     let mut view = world.clone();
     view.applications = vec![world.applications[application].clone()];
     view
@@ -127,7 +136,8 @@ impl SeenRun {
 fn check(seed: u64, product: Product) -> RunOutcome {
     let mut luck = Luck(Streams::new(seed, 0).stream("random world", "applications"));
     let mut variant = variant(seed, product);
-    add_applications(&mut luck, product, &mut variant.scenario);
+    let number = draw_number(&mut luck);
+    put_applications(&mut luck, number, product, &mut variant.scenario);
     let clusters = variant.scenario.world.clusters.len();
     let applications = variant.scenario.applications.len();
     let mut seen = SeenRun {
@@ -148,7 +158,7 @@ fn check(seed: u64, product: Product) -> RunOutcome {
 }
 
 /// Checks that the rows of the applications add up to the run.
-fn check_sums(record: &RunRecord) {
+pub(crate) fn check_sums(record: &RunRecord) {
     let run = &record.run;
     let mut targets = 0;
     let mut done = 0;
@@ -195,7 +205,8 @@ fn check_limits(variant: &Variant, record: &RunRecord, at: usize, ready: Vec<Opt
     });
 }
 
-fn has_only_rules_about_passes(scenario: &Scenario) -> bool {
+/// Returns whether a product has no rules about the application of a scenario except those about passes.
+pub(crate) fn has_only_rules_about_passes(scenario: &Scenario) -> bool {
     let strategy: &dyn Any = scenario.strategy();
     let Some(deployment) = strategy.downcast_ref::<CloudFoundryDeployment>() else {
         return false;

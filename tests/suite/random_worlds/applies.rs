@@ -33,6 +33,16 @@ pub(crate) fn fail(
         return;
     };
     agent.applies = rules;
+    world.faults.apply = faults(luck, product);
+    if product == Product::FleetOrBaseline && luck.chance(0.5) {
+        agent.wait = true;
+        agent.applies.wait_limit = Some(SimDuration::from_secs(u64::from(luck.number(1, 120))));
+        agent.applies.rolls_back = luck.chance(0.5);
+    }
+}
+
+/// Draws failing applies of one release, of kinds to which the product reacts.
+pub(crate) fn faults(luck: &mut Luck, product: Product) -> Vec<ApplyFaultSpec> {
     let kinds = match product {
         Product::FleetOrBaseline => [
             ApplyFailure::Rejected,
@@ -52,8 +62,9 @@ pub(crate) fn fail(
     };
     // Argo CD repeats a sync five times, and often less.
     let most = if product == Product::ArgoCd { 4 } else { 15 };
+    let mut faults = Vec::new();
     for _ in 0..luck.number(0, 2) {
-        world.faults.apply.push(ApplyFaultSpec {
+        faults.push(ApplyFaultSpec {
             share: Share::new(0.4),
             clusters: Vec::new(),
             kind: kinds[luck.number(0, 2) as usize],
@@ -61,9 +72,5 @@ pub(crate) fn fail(
             after: luck.chance(0.3).then(|| luck.duration(60.0)),
         });
     }
-    if product == Product::FleetOrBaseline && luck.chance(0.5) {
-        agent.wait = true;
-        agent.applies.wait_limit = Some(SimDuration::from_secs(u64::from(luck.number(1, 120))));
-        agent.applies.rolls_back = luck.chance(0.5);
-    }
+    faults
 }

@@ -12,6 +12,7 @@ mod causes;
 mod luck;
 mod prices;
 mod products;
+mod releases;
 mod strategies;
 mod unbinding_limits;
 mod windows;

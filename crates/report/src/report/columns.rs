@@ -9,6 +9,9 @@ use crate::results::{Measure, READY_TIME, SummaryRow};
 /// The measure that is shown first if a revision is defective.
 pub(super) const EXPOSED: Measure = Measure::ExposedTargets;
 
+/// The measure that is shown if there are several releases, or people who react, and targets had a defective revision.
+pub(super) const EXPOSED_HOURS: Measure = Measure::ExposedTargetHours;
+
 /// The measure that is shown if some clusters cannot be updated.
 pub(super) const REACHABLE: Measure = Measure::ReachableTargets;
 
@@ -40,13 +43,20 @@ enum Range {
     Percentiles,
 }
 
-pub(super) const COLUMNS: [Column; 13] = [
+pub(super) const COLUMNS: [Column; 14] = [
     Column::new(
         EXPOSED,
         "exposed clusters",
         "{} exposed cluster{s}",
         Range::Percentiles,
         0,
+    ),
+    Column::new(
+        EXPOSED_HOURS,
+        "exposed hours",
+        "{} exposed hour{s}",
+        Range::Percentiles,
+        1,
     ),
     Column::new(
         READY_TIME,
@@ -210,8 +220,12 @@ impl<'v> FilledColumn<'v> {
         let leaves_behind = variants.iter().any(VariantResults::leaves_behind);
         let mut runs = variants.iter().flat_map(|variant| &variant.runs);
         let has_cost = runs.any(|run| run.cost.is_some());
+        let mut runs = variants.iter().flat_map(|variant| &variant.runs);
+        let has_exposed_hours =
+            runs.any(|run| run.exposed_target_hours.is_some_and(|hours| hours > 0.0));
         COLUMNS.iter().filter(move |column| match column.measure {
             EXPOSED => exposed,
+            EXPOSED_HOURS => has_exposed_hours,
             REACHABLE => !whole,
             LEFT_BEHIND => leaves_behind,
             COST => has_cost,
@@ -262,6 +276,7 @@ impl<'v> FilledColumn<'v> {
             "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
             "s" => apart(values),
             "bytes/s" | "bytes" => values.map(number),
+            "target-hours" => values.map(number),
             _ if self.column.measure == COST => values.map(number),
             // Percentiles of counts are interpolated, so their decimals mean little.
             _ => [count(values[0]), whole(values[1]), whole(values[2])],

@@ -92,6 +92,7 @@ pub(super) fn in_unit(value: f64, unit: &str) -> String {
         "bytes/s" => rate(value),
         "bytes" => format!("{} GB", number(value / 1e9)),
         "1" => percent(value),
+        "target-hours" => format!("{} {unit}", number(value)),
         unit if is_money(unit) => format!("{} {unit}", number(value)),
         // Units are plural: `targets`, `pulls`, `requests`.
         "passes" if count(value) == "1" => "1 pass".to_owned(),

@@ -4,7 +4,7 @@
 //! [`crate::world::World::handle`].
 
 use crate::engine::EventQueue;
-use crate::world::clusters::apply_rules::ApplyFailure;
+use crate::world::clusters::apply_rules::{ApplyFailure, FailedApply};
 use crate::world::ids::{ApplicationId, ClusterId, NodeId, PodId, PullId, TargetId};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::pull_wait::PullWait;
@@ -247,8 +247,8 @@ pub struct Report {
     /// Whether one of the target's Deployments had exceeded its progress deadline; always false unless the world
     /// watches deadlines ([`crate::world::World::watch_progress_deadlines`]).
     pub degraded: bool,
-    /// The reason why the target's last apply failed. `None`: it succeeded.
-    pub failure: Option<ApplyFailure>,
+    /// The target's last apply, if it failed.
+    pub failure: Option<FailedApply>,
 }
 
 /// An event of a workload or one of its pods.

@@ -79,7 +79,7 @@ mod transfers;
 pub use backoff::Backoff;
 pub use clusters::agent_client::AgentClientRate;
 pub use clusters::agent_spec::{AgentSpec, DebounceSpec, LookProblem, LookSpec, ReadinessSpec};
-pub use clusters::apply_rules::{ApplyFailure, ApplyRetry, ApplyRules};
+pub use clusters::apply_rules::{ApplyFailure, ApplyRetry, ApplyRules, FailedApply};
 pub use clusters::autoscaling_spec::{AutoscalingSpec, NodeCreation};
 pub use clusters::cluster::{ClusterFacts, SiteFacts};
 pub use clusters::deployment::DeploymentFacts;

@@ -499,7 +499,7 @@ impl ApplicationController {
             return;
         }
         if let Some(failure) = report.failure {
-            self.sync_fails(application, failure, now, plane);
+            self.sync_fails(application, failure.kind, now, plane);
             if is_same {
                 return;
             }

@@ -335,6 +335,9 @@ impl MeasureReview {
         let measure = column.measure;
         let differences = differences_of(old, new, |run| measure.of_or_late(run));
         let mean = mean_of(&differences, seed);
+        let [before, after] = [old, new].map(|variant| median_of(variant, measure));
+        // One version may lack a measure: it has no later release, or no price.
+        let is_in_both = before.is_some() == after.is_some();
         let single = match differences[..] {
             [only] if only.is_finite() => Some(only),
             _ => None,
@@ -343,12 +346,12 @@ impl MeasureReview {
             measure,
             heading: column.heading,
             unit: measure.unit_in(new.runs.iter().copied()).to_owned(),
-            old: median_of(old, measure),
-            new: median_of(new, measure),
+            old: before,
+            new: after,
             difference: mean.map(|mean| mean.estimate).or(single),
             low: mean.map(|mean| mean.low),
             high: mean.map(|mean| mean.high),
-            is_same: differences.iter().all(|difference| *difference == 0.0),
+            is_same: is_in_both && differences.iter().all(|difference| *difference == 0.0),
             horizon_s: f64::INFINITY,
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::engine::EventId;
-use crate::world::clusters::apply_rules::ApplyFailure;
+use crate::world::clusters::apply_rules::FailedApply;
 use crate::world::ids::TargetId;
 use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
@@ -14,8 +14,8 @@ pub(super) struct ReportedState {
     pub(super) applied: Revision,
     pub(super) ready: bool,
     pub(super) degraded: bool,
-    /// The reason why the last apply failed.
-    pub(super) failure: Option<ApplyFailure>,
+    /// The last apply, if it failed.
+    pub(super) failure: Option<FailedApply>,
 }
 
 impl ReportedState {
@@ -110,7 +110,7 @@ pub(crate) struct Agent {
     /// Whether a failed apply is being rolled back.
     pub(super) is_rolling_back: bool,
     /// The reason why the last apply failed. `None`: it succeeded.
-    pub(super) failure: Option<ApplyFailure>,
+    pub(super) failure: Option<FailedApply>,
     /// Number of consecutive failed applies.
     pub(super) failures: u32,
     /// Number of applies that failed because the experiment specifies failures.

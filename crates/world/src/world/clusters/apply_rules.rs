@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use fleetsim_rollout::Revision;
 use fleetsim_units::SimDuration;
 
 /// The reason why an apply failed.
@@ -24,6 +25,15 @@ pub enum ApplyFailure {
     /// The objects are applied, but the workloads are not ready within the apply's time-out.
     #[serde(skip)]
     NotReady,
+}
+
+/// An apply that failed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct FailedApply {
+    /// The revision that the agent tried to apply. The target may have been instructed to run another one since then.
+    pub tried: Revision,
+    /// The reason why it failed.
+    pub kind: ApplyFailure,
 }
 
 impl ApplyFailure {

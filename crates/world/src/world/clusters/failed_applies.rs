@@ -19,7 +19,7 @@
 use crate::world::World;
 use crate::world::clusters::agent_spec::{AgentSpec, LookSpec, ReadinessSpec};
 use crate::world::clusters::agent_steps::DeploymentContext;
-use crate::world::clusters::apply_rules::{ApplyFailure, ApplyRetry};
+use crate::world::clusters::apply_rules::{ApplyFailure, ApplyRetry, FailedApply};
 use crate::world::clusters::deployment::AppDeployment;
 use crate::world::event::{AgentEvent, Event, Queue};
 use crate::world::faults::spec::ApplyFaultSpec;
@@ -113,7 +113,10 @@ impl AppDeployment {
             .apply_fault(context)
             .is_some_and(|fault| fault.attempts.is_none());
         let failed = self.agent.applying.take();
-        self.agent.failure = Some(failure);
+        self.agent.failure = failed.map(|tried| FailedApply {
+            tried,
+            kind: failure,
+        });
         self.agent.failure_is_news = true;
         self.agent.failures = self.agent.failures.saturating_add(1);
         self.agent.given_up = failed.filter(|_| rules.is_final(failure));
@@ -242,6 +245,11 @@ mod tests {
         }
     }
 
+    /// Returns what is reported when an apply of the new revision has failed.
+    fn failed(kind: ApplyFailure) -> Option<FailedApply> {
+        Some(FailedApply { tried: NEW, kind })
+    }
+
     /// Returns the arrivals of reports, in milliseconds.
     fn reports(played: &Played) -> Vec<(u64, Report)> {
         let arrived = played.events.iter().filter_map(|(at, event)| match event {
@@ -276,15 +284,15 @@ mod tests {
         let played = play_agent(&world, AGENT);
         // The first two applies end after 3 s and after 3.005 + 3 s. The third begins 10 ms later, and its pull takes
         // 1 s.
-        let failed = Report {
+        let rejected = Report {
             target: TargetId(0),
             applied: OLD,
             ready: true,
             degraded: false,
-            failure: Some(ApplyFailure::Rejected),
+            failure: failed(ApplyFailure::Rejected),
         };
         let reports = reports(&played);
-        assert_eq!(reports[0], (3000, failed), "the old pods still run");
+        assert_eq!(reports[0], (3000, rejected), "the old pods still run");
         assert_eq!(reports[1].0, 9015, "the second failure is no news");
         assert_eq!((reports[1].1.applied, reports[1].1.failure), (NEW, None));
         assert_eq!(ready(&played), 10_015);
@@ -309,7 +317,7 @@ mod tests {
             assert_eq!(at, takes, "{kind:?}");
             assert_eq!(
                 (report.applied, report.ready, report.failure),
-                (NOTHING, false, Some(kind))
+                (NOTHING, false, failed(kind))
             );
             assert_eq!(played.totals.pulls, 0, "{kind:?}");
             assert_eq!(played.ready_s(), [None], "{kind:?}");
@@ -331,7 +339,7 @@ mod tests {
         world.faults.apply = vec![elsewhere, here, fault(ApplyFailure::Timeout, None)];
         let played = play_agent(&world, AGENT);
         let (at, report) = reports(&played)[0];
-        assert_eq!((at, report.failure), (60_000, Some(ApplyFailure::Hook)));
+        assert_eq!((at, report.failure), (60_000, failed(ApplyFailure::Hook)));
     }
 
     #[test]
@@ -375,7 +383,7 @@ mod tests {
             assert_eq!(played.ready_s(), [None], "{release:?}");
             assert_eq!(
                 last_report(&played).failure,
-                Some(ApplyFailure::NotReady),
+                failed(ApplyFailure::NotReady),
                 "{release:?}"
             );
         }
@@ -396,9 +404,26 @@ mod tests {
             &[(1.0, |world, queue| world.instruct(TargetId(0), OLD, queue))],
         );
         let reports = reports(&played);
-        assert_eq!(reports[0].1.failure, Some(ApplyFailure::Rejected));
+        assert_eq!(reports[0].1.failure, failed(ApplyFailure::Rejected));
         let last = last_report(&played);
         assert_eq!((last.applied, last.ready, last.failure), (OLD, true, None));
+    }
+
+    #[test]
+    fn a_failure_names_the_revision_that_was_tried_also_if_another_is_wanted_meanwhile() {
+        let mut world = world(ReleaseKind::Update, 1);
+        world.faults.apply = vec![fault(ApplyFailure::Rejected, None)];
+        let back: Intervention = |world, queue| world.instruct(TargetId(0), OLD, queue);
+        // The apply of the new revision takes 3 s.
+        let played = play_agent_with(&world, AGENT, &[(2.0, back)]);
+        let reports = reports(&played);
+        assert_eq!(reports[0].0, 3000);
+        assert_eq!(reports[0].1.failure, failed(ApplyFailure::Rejected));
+        assert_eq!(
+            last_report(&played).failure,
+            None,
+            "the old revision is applied"
+        );
     }
 
     #[test]
@@ -467,7 +492,10 @@ mod tests {
         let [(at, report)] = reports[..] else {
             panic!("one report: {reports:?}")
         };
-        assert_eq!((at, report.failure), (3000, Some(ApplyFailure::Immutable)));
+        assert_eq!(
+            (at, report.failure),
+            (3000, failed(ApplyFailure::Immutable))
+        );
         assert_eq!(played.ready_s(), [None]);
     }
 

@@ -364,6 +364,8 @@ impl World<'_> {
         );
         self.set_troubled(id, false);
         self.pod_goes_on(id, now);
+        // A missing image is on the node if another release brings the same content.
+        self.pods[id.index()].never_ready &= self.needs_pull(id);
         self.ensure_image(id, queue);
     }
 
@@ -414,6 +416,7 @@ impl World<'_> {
                     queue.cancel(event);
                     self.pods.take_event(id);
                 }
+                self.pods[id.index()].never_ready = false;
                 self.schedule_sync(id, queue.now(), queue);
             }
         }
@@ -504,8 +507,15 @@ impl World<'_> {
         );
     }
 
+    /// Called at the event at which the process of a container starts.
     pub(crate) fn container_started(&mut self, id: PodId, queue: &mut Queue) {
-        if self.pods.take_event(id) != PodPhase::Starting {
+        self.pods.take_event(id);
+        self.process_runs(id, queue);
+    }
+
+    /// Called when the process of a container starts, if the pod still waits for it.
+    pub(crate) fn process_runs(&mut self, id: PodId, queue: &mut Queue) {
+        if self.pods[id.index()].phase != PodPhase::Starting {
             return;
         }
         let pod = &mut self.pods[id.index()];

@@ -224,7 +224,7 @@ impl<'s> World<'s> {
         );
         if let ReadProgress::Now(pods) = reading {
             for pod in pods {
-                self.container_started(pod, queue);
+                self.process_runs(pod, queue);
             }
         }
     }
@@ -244,14 +244,18 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Called when the rest of a layer has arrived.
+    /// Called when the rest of a layer has arrived. It is kept if the layer is still mounted: meanwhile, the layer may
+    /// have been deleted with its image, or another image of the node may have brought the rest first.
     pub(crate) fn background_ends(&mut self, node: NodeId, blob: u16, size: Bytes) {
         self.totals.received += size;
-        let whole = if self.spec.node.keep_blobs {
+        let kept = &mut self.nodes[node.index()].content_mut().blobs[usize::from(blob)];
+        if *kept != Blob::Mounted {
+            return;
+        }
+        *kept = if self.spec.node.keep_blobs {
             Blob::Whole
         } else {
             Blob::Discarded
         };
-        self.nodes[node.index()].content_mut().blobs[usize::from(blob)] = whole;
     }
 }

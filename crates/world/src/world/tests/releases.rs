@@ -1,15 +1,17 @@
 //! Several releases of one application in a world without a product, with bytes and times by hand.
 
 use crate::world::clusters::agent_spec::AgentSpec;
-use crate::world::clusters::spec::ProbeSpec;
+use crate::world::clusters::spec::{ProbeSpec, WorkloadKind};
+use crate::world::distribution::spec::LazySpec;
 use crate::world::event::{AgentEvent, Event};
 use crate::world::faults::spec::{DefectKind, DefectSpec, ReleaseFaults};
 use crate::world::ids::{ApplicationId, NEW, OLD, TargetId, later_revision};
+use crate::world::quantity::CountOrPercent;
 use crate::world::spec::{LaterRelease, PlatformSpec, ReleaseKind, WorldSpec};
 use crate::world::testing::{
     Intervention, Played, Script, bare_world, fixed, layer, play_agent_with, play_script, play_with,
 };
-use fleetsim_units::{Share, SimDuration};
+use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration};
 
 const MB: u64 = 1_000_000;
 const HOUR: SimDuration = SimDuration::from_hours(1);
@@ -152,4 +154,69 @@ fn a_defect_belongs_to_its_release() {
     };
     let back = played(&world, &[(100.0, FORWARD), (200.0, again)]);
     assert!(back.ready_s()[0].is_some_and(|at| at >= 200.0));
+}
+
+/// A service that streams images lazily, with tables of contents of 20 MB.
+fn lazy() -> LazySpec {
+    LazySpec {
+        start_fraction: Share::new(0.1),
+        prefetch: Share::new(0.0),
+        toc: Bytes::new(20 * MB),
+        background: Some(BytesPerSec::new(10e6)),
+        ..LazySpec::default()
+    }
+}
+
+#[test]
+fn a_layer_that_comes_in_the_background_for_two_releases_can_be_pulled_again() {
+    // The second content mounts the layer `base` while its rest still comes for the first one. The third content has
+    // the layer on another one, so it needs the layer once more.
+    const AGAIN: Intervention = |world, queue| {
+        world.publish(SHOP, later_revision(1), queue);
+        world.instruct(STORE, later_revision(1), queue);
+    };
+    let mut world = world();
+    world.applications[0].release = ReleaseKind::Initial;
+    world.applications[0].later = vec![LaterRelease::default(); 2];
+    world.images[0].previous.clear();
+    world.images[0]
+        .later
+        .push(vec![layer("root", 10 * MB), layer("base", 60 * MB)]);
+    world.distribution.lazy = Some(lazy());
+    world.node.keep_blobs = false;
+    for tenths in 0..100 {
+        let at = 2.1 + f64::from(tenths) / 10.0;
+        let played = played(&world, &[(2.0, FORWARD), (at, AGAIN)]);
+        assert!(played.ready_s()[0].is_some_and(|ready| ready > at), "{at}");
+    }
+}
+
+#[test]
+fn a_pod_whose_image_was_missing_starts_when_another_release_brings_the_image() {
+    // Both pods of the first release wait for the image. No pod may be missing during an update, so they stay until a
+    // pod of the second release is ready, which has the same content.
+    let mut world = world();
+    world.applications[0].release = ReleaseKind::Initial;
+    world.images[0].previous.clear();
+    world.images[0].later = vec![world.images[0].layers.clone()];
+    world.faults.not_found = Share::ALL;
+    let workload = &mut world.applications[0].workloads[0];
+    workload.readiness = Some(PROBE);
+    workload.start = fixed(SimDuration::from_secs(600));
+    workload.kind = WorkloadKind::Deployment {
+        replicas: 2,
+        max_unavailable: CountOrPercent::Count(0),
+        max_surge: CountOrPercent::Count(1),
+        progress_deadline: SimDuration::from_secs(600),
+    };
+    let found = played(&world, &[(100.0, FORWARD)]);
+    assert_eq!(found.totals.sent.get(), 100 * MB, "the image comes once");
+    assert!(found.ready_s()[0].is_some_and(|ready| ready > 700.0));
+    // The pods of the first release look again while the image is being mounted.
+    world.distribution.lazy = Some(LazySpec {
+        mount: fixed(SimDuration::from_secs(400)),
+        ..lazy()
+    });
+    let found = played(&world, &[(100.0, FORWARD)]);
+    assert!(found.ready_s()[0].is_some_and(|ready| ready > 1100.0));
 }
