@@ -405,13 +405,12 @@ fn check_totals(scenario: &Scenario, record: &RunRecord) {
 
 /// Returns the revision that a row published.
 fn revision_of(row: &ReleaseRow) -> Revision {
-    match row.content.as_str() {
-        "installed" => OLD,
-        "1" => NEW,
-        number => {
-            let number: usize = number.parse().expect("it is the number of a content");
-            later_revision(number - 2)
-        }
+    let Some(number) = row.content.strip_prefix("release ") else {
+        return OLD;
+    };
+    match number.parse().expect("it is the number of a content") {
+        1 => NEW,
+        number => later_revision(number - 2_usize),
     }
 }
 

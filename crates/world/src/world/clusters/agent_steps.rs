@@ -4,8 +4,8 @@
 //! An instruction reaches an online cluster after a delay. Applying takes time (Fleet: a Helm upgrade). Then the agent
 //! reports the applied revision. [`ReadinessSpec`] determines how later changes of readiness are reported. A cluster
 //! that is cut off receives nothing, and its reports are lost. When it reconnects, it receives only the newest
-//! instruction and reports its current state. If an instruction is withdrawn before it is applied, the agent has nothing
-//! to apply and reports that. The agent of a paused deployment applies nothing and reports no
+//! instruction and reports its current state. If an instruction is withdrawn before it is applied, the agent has
+//! nothing to apply and reports that. The agent of a paused deployment applies nothing and reports no
 //! readiness; an apply in progress is completed and reported.
 //!
 //! An agent that inspects objects (Fleet, KubeFleet) does so once at the end of an apply. It then sees no workload as
