@@ -251,9 +251,6 @@ impl Sim<'_> {
         let clusters = ClusterCounts::of(ended.clusters);
         let passes = PassCounts::of(ended.passes);
         let meter = self.world.meter();
-        let (egress_peak_1s, egress_peak_60s) = meter.egress_peaks();
-        let with_others = meter.totals_with_others();
-        let failed_pulls = |error: PullError| totals.failed_pulls[error as usize];
         RunRow {
             variant: variant.label.clone(),
             strategy: variant.strategy.clone(),
@@ -296,6 +293,34 @@ impl Sim<'_> {
             offline_targets: milestones.reach.count(Obstacle::Offline),
             offline_at_start: clusters.offline_at_start,
             defective_targets: clusters.defective,
+            peak_not_ready: meter.peak_not_ready(),
+            not_ready_cluster_hours: meter.not_ready_hours(),
+            exposed_targets: self.exposed_targets(),
+            passes: passes.passes,
+            promotions: passes.promotions,
+            peak_promotions_per_pass: passes.peak_promotions,
+            events: end.events,
+            peak_instances: self.peak_instances(),
+            removed_targets: self.removed_targets(),
+            releases: self.scenario.has_later_releases().then(|| self.releases()),
+            reactions: self.scenario.has_later_releases().then(|| self.reactions()),
+            exposed_target_hours: self
+                .scenario
+                .has_later_releases()
+                .then(|| self.exposed_target_hours()),
+            cost: ended.cost,
+            ..self.traffic(totals, end.at)
+        }
+    }
+
+    /// Returns a row with only the measures of pulls, of what registries send, and of the nodes' disks. `end`: the end of
+    /// the run.
+    fn traffic(&self, totals: &Totals, end: SimTime) -> RunRow {
+        let meter = self.world.meter();
+        let (egress_peak_1s, egress_peak_60s) = meter.egress_peaks();
+        let with_others = meter.totals_with_others();
+        let failed_pulls = totals.failed_pulls;
+        RunRow {
             peak_pulls: meter.pulls.peak(),
             peak_downloads: meter.downloads.peak(),
             peak_registry_downloads: meter.registry_downloads.peak(),
@@ -313,7 +338,7 @@ impl Sim<'_> {
             other_egress_bytes: with_others.other_bytes,
             egress_p95_over_time_bytes_per_s: meter.exceeded_in(0.05),
             egress_p99_over_time_bytes_per_s: meter.exceeded_in(0.01),
-            egress_busy_share: self.world.busy_share(end.at - SimTime::ZERO),
+            egress_busy_share: self.world.busy_share(end - SimTime::ZERO),
             egress_busy_s: meter.busy().as_secs_f64(),
             egress_busiest_hour_share: meter.busiest_hour_share(),
             requests: totals.requests,
@@ -321,38 +346,23 @@ impl Sim<'_> {
             responses_503: totals.responses_503,
             request_timeouts: totals.timeouts,
             pulls: totals.pulls,
-            failed_pulls: totals.failed_pulls.iter().sum(),
-            failed_pulls_kubelet_rate: failed_pulls(PullError::KubeletRate),
-            failed_pulls_429: failed_pulls(PullError::TooManyRequests),
-            failed_pulls_503: failed_pulls(PullError::Unavailable),
-            failed_pulls_unreachable: failed_pulls(PullError::Unreachable),
-            failed_pulls_no_progress: failed_pulls(PullError::NoProgress),
+            failed_pulls: failed_pulls.iter().sum(),
+            failed_pulls_kubelet_rate: failed_pulls[PullError::KubeletRate as usize],
+            failed_pulls_429: failed_pulls[PullError::TooManyRequests as usize],
+            failed_pulls_503: failed_pulls[PullError::Unavailable as usize],
+            failed_pulls_unreachable: failed_pulls[PullError::Unreachable as usize],
+            failed_pulls_no_progress: failed_pulls[PullError::NoProgress as usize],
             backoffs: totals.backoffs,
             crashes: totals.crashes,
-            peak_not_ready: meter.peak_not_ready(),
-            not_ready_cluster_hours: meter.not_ready_hours(),
-            exposed_targets: self.exposed_targets(),
-            passes: passes.passes,
-            promotions: passes.promotions,
-            peak_promotions_per_pass: passes.peak_promotions,
-            events: end.events,
-            peak_instances: self.peak_instances(),
-            removed_targets: self.removed_targets(),
             joined_nodes: self.scales().then_some(totals.joined_nodes),
             peak_waiting_pods: (self.scales() || self.has_disk_size())
                 .then(|| meter.unbound_pods.peak()),
             failed_pulls_no_space: self
                 .has_disk_size()
-                .then(|| failed_pulls(PullError::NoSpace)),
+                .then(|| failed_pulls[PullError::NoSpace as usize]),
             removed_images: self.has_disk_size().then_some(totals.removed_images),
             disk_pressures: self.has_disk_size().then_some(totals.disk_pressures),
-            releases: self.scenario.has_later_releases().then(|| self.releases()),
-            reactions: self.scenario.has_later_releases().then(|| self.reactions()),
-            exposed_target_hours: self
-                .scenario
-                .has_later_releases()
-                .then(|| self.exposed_target_hours()),
-            cost: ended.cost,
+            ..RunRow::default()
         }
     }
 

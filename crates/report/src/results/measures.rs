@@ -7,12 +7,13 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// The outcome of a run.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunOutcome {
     /// Every target runs its wanted revision and is ready.
     Complete,
     /// Nothing can advance the rollout any more.
+    #[default]
     Stalled,
     /// The run reached its time limit.
     Horizon,
@@ -75,7 +76,7 @@ macro_rules! measures {
        $column:ident: $type:ty => $measure:ident, $unit:literal, $direction:ident
        $(, $late:ident)? $(, when $counts:ident)?;)+) => {
         /// `runs.csv`: one simulated rollout.
-        #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+        #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
         pub struct RunRow {
             /// Strategy and setting in one short text, unique in the experiment.
             pub variant: String,
