@@ -19,8 +19,8 @@ pub(crate) struct ApplicationFile {
     pub(crate) release: ApplicationReleaseFile,
     /// Its own strategy, a name in `strategies`. Default: each of those that are compared.
     pub(crate) strategy: Option<String>,
-    /// The times of its releases: `[{at: 1h}]`, with later ones that supersede the first, or `{every: 5 min}` for a
-    /// pattern. Default: at the start.
+    /// The times of its releases: `[{at: 1h}]`, or `{every: 5 min}` for a pattern. Later entries of a list supersede
+    /// the first release. Default: at the start.
     pub(crate) releases: Option<ReleaseTimes>,
 }
 

@@ -59,7 +59,7 @@ const QUESTIONS: [Question; 10] = [
     Question {
         text: "What is not simulated?",
         pages: &["README.md", "docs/limitations.md"],
-        answer: "One release of each application",
+        answer: "The fleet does what the experiment says",
     },
     Question {
         text: "Has it been compared with reality?",

@@ -26,6 +26,7 @@ const STORM: &str = "04-registry-storm";
 const SIZES: &str = "06-max-unavailable-sweep";
 const OFFLINE: &str = "07-offline-clusters";
 const BAD: &str = "08-bad-release";
+const WAY_BACK: &str = "13-way-back";
 
 /// The settings of the sweeps, from the lowest.
 const SETTINGS: [&str; 6] = ["1", "5%", "10%", "25%", "50%", "100%"];
@@ -306,4 +307,10 @@ pub(super) const CLAIMS: &[Claim] = &[
         "and with its rolling update, where it does so at the defaults, in",
         |draw| draw.run(&format!("rolling {LATE}")).exposes_all(),
     ),
+    claim(
+        WAY_BACK,
+        "Fleet's gate exposes the fewest clusters after 20 minutes in",
+        |draw| draw.exposes_fewest("fleet", "within=20 min"),
+    )
+    .least("fleet within=20 min", "exposed_targets"),
 ];
