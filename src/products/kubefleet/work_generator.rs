@@ -530,7 +530,7 @@ impl WorkGenerator {
             Some(Report {
                 failure: Some(failure),
                 ..
-            }) if failure.tried == manifests => WorkState::ApplyFailed,
+            }) if failure.tried() == manifests => WorkState::ApplyFailed,
             Some(Report {
                 failure: Some(_), ..
             }) => WorkState::Applying,

@@ -27,7 +27,7 @@
 
 use crate::rollout::rancher_fleet::BundleDeployment;
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, ApplyFailure, ApplyRules, FailedApply, NOTHING, Report};
+use crate::world::{AgentSpec, ApplyFailure, ApplyRules, NOTHING, Report};
 
 /// Duration of Helm's wait if only `atomic` requires it. Source: `DefaultStatusWatcherTimeout` in helm/helm v4.2.3
 /// `pkg/kube/statuswait.go:62`.
@@ -72,15 +72,13 @@ pub(super) fn store(report: Report, helm_rolls_back: bool, deployment: &mut Bund
     deployment.applied = (report.applied != NOTHING).then_some(report.applied);
     deployment.ready = report.ready;
     deployment.non_modified = true;
-    if let Some(FailedApply {
-        tried,
-        kind: ApplyFailure::Immutable,
-    }) = report.failure
+    if let Some(failed) = report.failure
+        && failed.kind == ApplyFailure::Immutable
     {
         // The id that the agent tried is stored as applied. If the deployment was promoted since then, the agent will
         // apply the new id.
         deployment.failed = false;
-        deployment.applied = Some(tried);
+        deployment.applied = Some(failed.tried());
         deployment.ready = false;
     }
 }
@@ -122,7 +120,7 @@ const fn message(failure: ApplyFailure, is_rolled_back: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::{NEW, OLD, TargetId, later_revision};
+    use crate::world::{FailedApply, NEW, OLD, TargetId, later_revision};
 
     #[test]
     fn the_id_that_was_given_up_is_stored_as_applied_although_another_is_deployed() {
@@ -139,10 +137,7 @@ mod tests {
             applied: OLD,
             ready: true,
             degraded: false,
-            failure: Some(FailedApply {
-                tried: NEW,
-                kind: ApplyFailure::Immutable,
-            }),
+            failure: Some(FailedApply::of(NEW, ApplyFailure::Immutable)),
         };
         store(given_up, false, &mut deployment);
         assert_eq!((deployment.applied, deployment.ready), (Some(NEW), false));
@@ -151,10 +146,7 @@ mod tests {
             "`Deployed` is True: the agent has ended the apply"
         );
         let rejected = Report {
-            failure: Some(FailedApply {
-                tried: NEW,
-                kind: ApplyFailure::Rejected,
-            }),
+            failure: Some(FailedApply::of(NEW, ApplyFailure::Rejected)),
             ..given_up
         };
         store(rejected, false, &mut deployment);

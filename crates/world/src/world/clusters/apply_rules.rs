@@ -30,10 +30,31 @@ pub enum ApplyFailure {
 /// An apply that failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FailedApply {
-    /// The revision that the agent tried to apply. The target may have been instructed to run another one since then.
-    pub tried: Revision,
+    /// The number of the tried revision. Its 16 bits keep events small, of which queues hold many.
+    tried: u16,
     /// The reason why it failed.
     pub kind: ApplyFailure,
+}
+
+impl FailedApply {
+    /// Creates the failure of an apply of this revision.
+    ///
+    /// # Panics
+    /// If the application has more than 65,535 revisions.
+    #[must_use]
+    pub fn of(Revision(number): Revision, kind: ApplyFailure) -> Self {
+        Self {
+            tried: u16::try_from(number).expect("an application has fewer than 65 536 revisions"),
+            kind,
+        }
+    }
+
+    /// Returns the revision that the agent tried to apply. The target may have been instructed to run another one since
+    /// then.
+    #[must_use]
+    pub const fn tried(self) -> Revision {
+        Revision(self.tried as u32)
+    }
 }
 
 impl ApplyFailure {

@@ -113,10 +113,7 @@ impl AppDeployment {
             .apply_fault(context)
             .is_some_and(|fault| fault.attempts.is_none());
         let failed = self.agent.applying.take();
-        self.agent.failure = failed.map(|tried| FailedApply {
-            tried,
-            kind: failure,
-        });
+        self.agent.failure = failed.map(|tried| FailedApply::of(tried, failure));
         self.agent.failure_is_news = true;
         self.agent.failures = self.agent.failures.saturating_add(1);
         self.agent.given_up = failed.filter(|_| rules.is_final(failure));
@@ -247,7 +244,7 @@ mod tests {
 
     /// Returns what is reported when an apply of the new revision has failed.
     fn failed(kind: ApplyFailure) -> Option<FailedApply> {
-        Some(FailedApply { tried: NEW, kind })
+        Some(FailedApply::of(NEW, kind))
     }
 
     /// Returns the arrivals of reports, in milliseconds.
