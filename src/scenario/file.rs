@@ -94,8 +94,8 @@ pub(crate) struct ExperimentFile {
     pub(crate) faults: FaultSpec,
     /// People's actions during a rollout, such as stopping it. Default: none.
     pub(crate) changes: Vec<ChangeFile>,
-    /// What people do when a rollout goes wrong. Example: `{when: failed > 5, within: 20 min, then: rollback}`. Default:
-    /// nothing.
+    /// What people do when a rollout goes wrong. Example: `{when: failed > 5, within: 20 min, then: rollback}`.
+    /// Default: nothing.
     pub(crate) operator: Vec<OperatorRuleFile>,
     /// Delays between the management cluster and a cluster, and the time to apply a revision. Defaults depend on the
     /// product.

@@ -313,8 +313,8 @@ impl Sim<'_> {
         }
     }
 
-    /// Returns a row with only the measures of pulls, of what registries send, and of the nodes' disks. `end`: the end of
-    /// the run.
+    /// Returns a row with only the measures of pulls, of what registries send, and of the nodes' disks. `end`: the end
+    /// of the run.
     fn traffic(&self, totals: &Totals, end: SimTime) -> RunRow {
         let meter = self.world.meter();
         let (egress_peak_1s, egress_peak_60s) = meter.egress_peaks();

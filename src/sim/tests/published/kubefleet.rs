@@ -10,9 +10,9 @@
 //! a binding and then, in a second request, its condition RolloutStarted. The generator sees the first write before the
 //! second is answered, and asks for a requeue (`Result{Requeue: true}` in `pkg/controllers/workgenerator/controller.go`
 //! at 382c2cf, the measured build). Its queue allows 10 of these in a second after a burst of 100, as long as
-//! `UsePriorityQueue` is not set (`pkg/controller/controller.go` of controller-runtime v0.22.4). So 10,000 bindings take
-//! 990 s. In 132 s the queue allows 1,420, so the measured hub cannot have requeued more than 14 % of its bindings. Why
-//! so few is not known: both writes of most bindings must have reached its cache together.
+//! `UsePriorityQueue` is not set (`pkg/controller/controller.go` of controller-runtime v0.22.4). So 10,000 bindings
+//! take 990 s. In 132 s the queue allows 1,420, so the measured hub cannot have requeued more than 14 % of its
+//! bindings. Why so few is not known: both writes of most bindings must have reached its cache together.
 //!
 //! Left out: the other 900 placements, which are at rest; the hub's CPU.
 

@@ -50,11 +50,11 @@ const USUAL_DIFFERENCE: KnownDifference = KnownDifference {
 ///
 /// Argo CD: several sets wait for the limit of their client at a time, and the random waits after conflicts decide
 /// whose update gets the next token. Recordings of Argo CD's program with other seeds, made for this comparison, differ
-/// among each other as much. For 10 sets on 50 clusters there are five other seeds, which differ in up to 4 instructions
-/// and 0.22 s. With processors there are two, which differ in 143 to 254 instructions and 5.1 s, because watches of
-/// 100 ms make most updates conflict. In the first deployment
-/// of 5 sets they differ in at most one instruction and 9 ms. There the sets here lack the write of their condition
-/// `ResourcesUpToDate`, after which Argo CD's second pass begins 20 ms later.
+/// among each other as much. For 10 sets on 50 clusters there are five other seeds, which differ in up to 4
+/// instructions and 0.22 s. With processors there are two, which differ in 143 to 254 instructions and 5.1 s, because
+/// watches of 100 ms make most updates conflict. In the first deployment of 5 sets they differ in at most one
+/// instruction and 9 ms. There the sets here lack the write of their condition `ResourcesUpToDate`, after which Argo
+/// CD's second pass begins 20 ms later.
 ///
 /// Rancher Fleet: reports of two bundles reach the limit of an agent's client at the same instant.
 const DIFFERENCES: &[KnownDifference] = &[
