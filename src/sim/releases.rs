@@ -174,11 +174,11 @@ impl Sim<'_> {
     }
 }
 
-/// Returns the name of a content in results.
+/// Returns the name of a content in results. It is the one that `explain` prints.
 fn content_name(revision: Revision) -> String {
     match later_release(revision) {
-        Some(release) => format!("release {}", release + 2),
+        Some(release) => format!("content {}", release + 2),
         None if revision == OLD => "installed".to_owned(),
-        None => "release 1".to_owned(),
+        None => "content 1".to_owned(),
     }
 }

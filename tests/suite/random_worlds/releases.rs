@@ -405,7 +405,7 @@ fn check_totals(scenario: &Scenario, record: &RunRecord) {
 
 /// Returns the revision that a row published.
 fn revision_of(row: &ReleaseRow) -> Revision {
-    let Some(number) = row.content.strip_prefix("release ") else {
+    let Some(number) = row.content.strip_prefix("content ") else {
         return OLD;
     };
     match number.parse().expect("it is the number of a content") {

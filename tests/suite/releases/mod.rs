@@ -123,7 +123,7 @@ fn a_rollback_after_the_rollout_pulls_nothing() {
         let [first, back] = releases(product, &record);
         assert_eq!(
             (first.content.as_str(), back.content.as_str()),
-            ("release 1", "installed")
+            ("content 1", "installed")
         );
         assert_eq!(
             first.egress_bytes,
@@ -164,7 +164,7 @@ fn a_release_in_mid_rollout_supersedes_the_first_one() {
         assert!(first.targets_done < CLUSTERS, "{product}");
         assert_eq!(first.completion_s, None, "{product}");
         assert_eq!(first.superseded_s, second.published_s, "{product}");
-        assert_eq!(second.content, "release 2");
+        assert_eq!(second.content, "content 2");
         let of_the_fix = CLUSTERS * 2 * (10_000_000 + CONFIG / 2);
         assert!(record.run.egress_bytes >= of_the_fix, "{product}");
         assert!(

@@ -60,7 +60,7 @@ fn a_repair_reaches_all_targets() {
         let record = run(strategy, &format!("{BROKEN}{rule}"));
         assert_complete(product, &record);
         let [_, repair] = releases(product, &record);
-        assert_eq!(repair.content, "release 2", "{product}");
+        assert_eq!(repair.content, "content 2", "{product}");
         assert_eq!(repair.targets_done, CLUSTERS, "{product}");
         assert_eq!(repair.egress_bytes, CLUSTERS * 2 * 11_000_000, "{product}");
     }
@@ -108,7 +108,7 @@ fn nobody_acts_where_nothing_fails() {
         let record = run(strategy, rule);
         assert_complete(product, &record);
         let [only] = releases(product, &record);
-        assert_eq!(only.content, "release 1", "{product}");
+        assert_eq!(only.content, "content 1", "{product}");
         assert_eq!(record.run.exposed_target_hours, Some(0.0));
     }
 }
@@ -144,7 +144,7 @@ fn people_react_to_each_release() {
         noticed - published < 120.0,
         "{product}: {noticed} after {published}"
     );
-    assert_eq!(to_first.content, "release 1", "broken, too");
+    assert_eq!(to_first.content, "content 1", "broken, too");
     assert_eq!(to_installed.content, "installed", "{product}");
     assert_eq!(record.run.left_behind, CLUSTERS, "nothing is released");
 }

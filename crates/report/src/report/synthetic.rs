@@ -277,7 +277,7 @@ pub(super) fn with_rollbacks(results: &mut Results) {
     for run in &tables.runs {
         let first = ReleaseRow {
             release: 1,
-            content: "release 1".to_owned(),
+            content: "content 1".to_owned(),
             cause: "releases".to_owned(),
             published_s: Some(0.0),
             superseded_s: Some(1800.0),

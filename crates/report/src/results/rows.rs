@@ -320,7 +320,7 @@ pub struct ReleaseRow {
     pub application: String,
     /// The number of the release among those of its application in this run, from 1.
     pub release: u64,
-    /// What it publishes: `installed` (what ran before), or the content, such as `release 2`.
+    /// What it publishes: `installed` (what ran before), or a content of the file, such as `content 2`.
     pub content: String,
     /// What published it: `releases`, `changes`, or the sign of the operator's rule, such as `failed > 5`.
     pub cause: String,
