@@ -198,17 +198,17 @@ fn only_files_that_git_tracks_and_does_not_ignore_are_quoted() {
     let home = folder_with(&[(".gitignore", "*.secret\n")]);
     let at = home.path();
     let content = "{\"auths\": \"s3cr3t\"}\n";
-    fs::create_dir_all(at.join("shared")).expect("made");
+    fs::create_dir_all(at.join("outside")).expect("made");
     experiment(at, USES[3], "own.json");
     let shop = at.join("rollouts/shop");
     let files = [
         shop.join("own.json"),
         shop.join("new.json"),
         shop.join("a.secret"),
-        at.join("shared/tracked.json"),
-        at.join("shared/forced.secret"),
-        at.join("shared/new.json"),
-        at.join("shared/b.secret"),
+        at.join("outside/tracked.json"),
+        at.join("outside/forced.secret"),
+        at.join("outside/new.json"),
+        at.join("outside/b.secret"),
     ];
     for file in &files {
         fs::write(file, content).expect("written");
@@ -223,8 +223,8 @@ fn only_files_that_git_tracks_and_does_not_ignore_are_quoted() {
             "rollouts/shop/experiment.yaml",
         ],
     );
-    git(at, &["add", "shared/tracked.json"]);
-    git(at, &["add", "--force", "shared/forced.secret"]);
+    git(at, &["add", "outside/tracked.json"]);
+    git(at, &["add", "--force", "outside/forced.secret"]);
     // This is the file in which `actions/checkout` stores the token of a job.
     git(
         at,
@@ -241,12 +241,12 @@ fn only_files_that_git_tracks_and_does_not_ignore_are_quoted() {
         ("own.json", None),
         ("new.json", None),
         ("nested/seen.json", None),
-        ("../../shared/tracked.json", None),
-        ("../../shared/forced.secret", None),
+        ("../../outside/tracked.json", None),
+        ("../../outside/forced.secret", None),
         ("a.secret", Some("git ignores it")),
         ("nested/c.hidden", Some("git ignores it")),
-        ("../../shared/new.json", Some(outside_folder)),
-        ("../../shared/b.secret", Some(outside_folder)),
+        ("../../outside/new.json", Some(outside_folder)),
+        ("../../outside/b.secret", Some(outside_folder)),
         ("../../.git/config", Some("it belongs to git")),
         ("nested/.git/config", Some("it belongs to git")),
     ] {
