@@ -253,7 +253,8 @@ mod tests {
         for published in list.published() {
             revisions.push(published.revision);
         }
-        let (second, third) = (later_revision(0), later_revision(1));
+        let second = later_revision(0);
+        let third = later_revision(1);
         assert_eq!(revisions, [second, NEW, third, NEW, OLD]);
         assert_eq!(list.published()[0].after, SimDuration::from_mins(10));
         assert_eq!(list.last(0), SimDuration::from_mins(60));

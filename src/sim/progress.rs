@@ -151,10 +151,13 @@ impl Progress {
 mod tests {
     use super::*;
 
+    fn at(seconds: u64) -> SimTime {
+        SimTime::from_secs(seconds)
+    }
+
     #[test]
     fn targets_of_a_new_release_are_done_again_before_a_share_is_reached() {
         let mut progress = Progress::new(3);
-        let at = |secs| SimTime::from_secs(secs);
         for target in 0..3 {
             progress.set(TargetId(target), true, at(1));
         }
@@ -175,7 +178,6 @@ mod tests {
     #[test]
     fn a_release_of_targets_that_are_never_done_again_keeps_the_time_of_the_others() {
         let mut progress = Progress::new(2);
-        let at = |secs| SimTime::from_secs(secs);
         progress.set(TargetId(0), true, at(1));
         progress.begin_anew(0..1, at(2));
         progress.set(TargetId(0), true, at(3));
@@ -192,7 +194,6 @@ mod tests {
     #[test]
     fn a_share_is_reached_when_enough_targets_are_ready_simultaneously_for_the_first_time() {
         let mut progress = Progress::new(4);
-        let at = |secs| SimTime::from_secs(secs);
         progress.set(TargetId(0), true, at(1));
         progress.set(TargetId(1), true, at(2));
         progress.set(TargetId(0), false, at(3));

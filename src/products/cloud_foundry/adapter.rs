@@ -401,8 +401,8 @@ impl<'s> CloudFoundryController<'s> {
             !actions.contains(&deletion)
         });
         let survivor = survivor.expect("an app keeps a process when a deployment is cancelled");
-        let (id, revision) = (survivor.id, survivor.revision);
-        for index in self.cells.go_back(id, revision) {
+        let revision = survivor.revision;
+        for index in self.cells.go_back(survivor.id, revision) {
             let spec = &self.world.clusters[index];
             plane.deploy(at, spec, TargetId(index as u32), revision);
         }

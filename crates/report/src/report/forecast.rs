@@ -54,7 +54,7 @@ pub fn forecast_text(forecast: &ForecastRecord, width: usize) -> String {
         .collect()
 }
 
-/// How often a later release supersedes the observed one.
+/// Says how often a later release supersedes the observed one. Returns nothing if none does.
 fn superseded(forecast: &ForecastRecord) -> Option<String> {
     let share = forecast.superseded;
     (share > 0.0).then(|| {

@@ -40,7 +40,8 @@ const ROWS: [ShardedRow; 3] = [
 /// Returns the minutes from the first OutOfSync application until all are synced. `scale`: a burst, and an interval of
 /// refreshes, this many times smaller than the published ones, for as many times fewer applications.
 fn synced_in_min(sets: usize, clusters: usize, scale: u32) -> f64 {
-    let (burst, refresh) = (100 / scale, 180 / scale);
+    let burst = 100 / scale;
+    let refresh = 180 / scale;
     let text = format!(
         "name: shards
 question: How long are all applications synced?

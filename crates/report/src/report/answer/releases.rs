@@ -18,7 +18,7 @@ const INSTALLED: &str = "installed";
 struct ReleasesOfRun<'r> {
     first: &'r ReleaseRow,
     last: &'r ReleaseRow,
-    /// Whether the last release has the content of an earlier one.
+    /// Says whether the last release has the content of an earlier one.
     is_return: bool,
     /// Target-hours with a defective revision, over all releases.
     exposed_hours: f64,
@@ -184,7 +184,7 @@ fn most_alike<'a, 'r>(all: &'a [ReleasesOfRun<'r>]) -> Vec<&'a ReleasesOfRun<'r>
     best
 }
 
-/// What the last release is: `` people roll back (`failed > 5`) ``.
+/// Says what the last release is: `` people roll back (`failed > 5`) ``.
 fn how(run: &ReleasesOfRun<'_>) -> String {
     let last = run.last;
     let is_installed = last.content == INSTALLED;
@@ -206,7 +206,7 @@ fn how(run: &ReleasesOfRun<'_>) -> String {
     }
 }
 
-/// How many targets are ready on the last release, and when.
+/// Says how many targets are ready on the last release, and when.
 fn reached(variant: &VariantResults<'_>, told: &[&ReleasesOfRun<'_>]) -> Option<String> {
     let mut completions = Vec::new();
     for run in told {

@@ -292,7 +292,7 @@ impl<'r> VariantData<'r> {
     }
 }
 
-/// What a target of these results is: a cluster, or one of several applications on a cluster.
+/// Returns what a target of these results is: a cluster, or one of several applications on a cluster.
 fn target_of(results: &Results) -> &'static str {
     if results.tables.applications.is_empty() {
         "cluster"

@@ -101,7 +101,7 @@ pub(crate) struct Agent {
     pub(super) applying: Option<Revision>,
     /// Whether the deployment has one of the agent's workers, if their number is limited.
     pub(super) has_worker: bool,
-    /// Whether the report of the last apply waits for the limit of the agent's client.
+    /// Says whether the report of the last apply waits for the limit of the agent's client.
     pub(super) is_writing: bool,
     /// Whether the manifests are applied, and the apply now waits until the workloads are ready.
     pub(super) waits: bool,
